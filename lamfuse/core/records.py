@@ -1,15 +1,15 @@
 """The lines of the journal, and the chain that ties each to the one before.
 
-A line is one JSON object: ``seq``, ``time``, ``previous`` (the hash of the line before), ``kind``, what the
-kind holds, and last ``hash``: SHA-256 over the previous hash and the line as it stands without that field.
+A line is one JSON object: ``seq``, ``time``, ``previous`` (the hash of the line before), ``kind``,
+what the kind holds, and last ``hash``: SHA-256 over the previous hash and the line without it.
 It must not write anything and reads no clock: :mod:`lamfuse.store.journal` does that.
 
-A path is any bytes. Valid UTF-8 is written as a JSON string; anything else as ``{"b64": "..."}``. A string
-is never base64 and an object is never text, so both ways lead back to the same bytes.
+A path is any bytes. Valid UTF-8 is written as a JSON string; anything else as ``{"b64": "..."}``.
+A string is never base64 and an object is never text, so both ways lead back to the same bytes.
 
-What the chain shows: any edit, removal, insertion, duplication or change of order. What it cannot show: lines
-cut off at the very end, and a rewrite of all that follows by somebody who may write the file. Against the
-first, count and head hash are also kept elsewhere (``status``, system log).
+What the chain shows: any edit, removal, insertion, duplication or change of order. What it cannot:
+lines cut off at the very end, and a rewrite of all that follows by somebody who may write the file.
+Against the first, count and head hash are also kept elsewhere (``status``, system log).
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ class RecordError(ValueError):
 class Basis(enum.StrEnum):
     """On what ground a change is carried out, or not.
 
-    ANSWER: the question named in the intent was answered yes. GRANT: an earlier answer of this turn covers
-    it. RULE: a standing rule of the person. HANDLE: an open write handle of the session covers it.
-    UNASKED: approvals are switched off. REFUSED: it is not carried out, and recorded because it had begun
-    (a late write-back).
+    ANSWER: the question named in the intent was answered yes. GRANT: an earlier answer of this turn
+    covers it. RULE: a standing rule of the person. HANDLE: an open write handle does so.
+    UNASKED: approvals are switched off. REFUSED: it is not carried out, and recorded because it had
+    begun (a late write-back).
     """
 
     ANSWER = "answer"
@@ -99,7 +99,7 @@ class StopRecord(_Base, frozen=True, tag="stop"):
 
 
 class TurnRecord(_Base, frozen=True, tag="turn"):
-    """A turn of *session* began; *cause* is what ended the one before (a person, a hook, idle, limit)."""
+    """A turn of *session* began, or its grants ended; *cause*: a person, a hook, idle, limit."""
 
     session: str
     turn: int
@@ -125,7 +125,7 @@ class QuestionRecord(_Base, frozen=True, tag="question"):
 class AnswerRecord(_Base, frozen=True, tag="answer"):
     """A question came to its end: ``outcome`` is a final state.
 
-    ``granted`` are the paths that the answer reaches beyond the call (a file, a folder, the frozen list).
+    ``granted`` are the paths the answer reaches beyond the call: a file, a folder, a frozen list.
     """
 
     question: str
@@ -163,7 +163,7 @@ class EffectRecord(_Base, frozen=True, tag="effect"):
 
 
 class ReloadRecord(_Base, frozen=True, tag="reload"):
-    """The configuration was read again; ``problem`` says why the old one stays (empty: it is in force)."""
+    """The configuration was read again; ``problem`` says why the old one stays (empty: it went)."""
 
     file: bytes
     problem: str = ""
@@ -230,8 +230,8 @@ class Damage:
 def encode(record: Record, seq: int, time: str, previous_hash: str) -> tuple[bytes, str]:
     """Return the line of *record*, with its newline, and its hash.
 
-    *time* is RFC 3339, UTC, with milliseconds. Raises :class:`RecordError` for another time, and for text
-    that is no Unicode.
+    *time* is RFC 3339, UTC, with milliseconds. Raises :class:`RecordError` for another time, and
+    for text that is no Unicode.
     """
     if not _TIME.fullmatch(time):
         raise RecordError(f"not a time in UTC with milliseconds: {time!r}")
@@ -289,7 +289,7 @@ class Chain:
         before, claimed = (self.seq, self.head), self._claimed
         self.seq, self.head, self._claimed = entry.seq, entry.hash, None
         self.count += 1
-        # A damaged line may still bear the number and hash that it had: what follows it is then whole.
+        # A damaged line may still bear the number and hash it had: then what follows it is whole.
         if (entry.seq - 1, entry.previous) in (before, claimed):
             return None
         if entry.seq != before[0] + 1:
@@ -302,7 +302,7 @@ class Chain:
 def check(lines: Iterable[bytes], seq: int = 0, head: str = GENESIS) -> Damage | None:
     """Return the first damaged one of *lines* (each with its newline), or None.
 
-    *seq* and *head* are those of the line before the first. Whole lines cut off at the end are not seen.
+    *seq* and *head* are those of the line before the first. Lines cut off at the end are not seen.
     """
     chain = Chain(seq, head)
     for index, line in enumerate(lines):
@@ -330,7 +330,8 @@ def _record(fields: dict[str, Any]) -> Record:
             fields[name] = _read(value)
         elif name in several:
             fields[name] = [_read(item) for item in value]
-    return msgspec.convert(fields, type=Record, builtin_types=(bytes,))
+    record: Record = msgspec.convert(fields, type=Record, builtin_types=(bytes,))
+    return record
 
 
 def _write(value: object) -> object:
@@ -354,6 +355,6 @@ def _read(value: object) -> bytes:
             try:
                 return binascii.a2b_base64(text, strict_mode=True)
             except ValueError as error:
-                raise RecordError("a path in it is not base64") from error
+                raise RecordError("not a line of the journal: a path is not base64") from error
         case _:
-            raise RecordError("a path in it is neither text nor base64")
+            raise RecordError("not a line of the journal: a path is neither text nor base64")
