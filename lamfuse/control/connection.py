@@ -45,7 +45,8 @@ class Connection:
             if hello.version != wire.VERSION:
                 text = (
                     f"The daemon speaks version {wire.VERSION} of the protocol, this command"
-                    f" version {hello.version}. Unmount with the lamfuse that mounted, and mount again."
+                    f" version {hello.version}. Unmount with the lamfuse that mounted, then mount"
+                    " again."
                 )
                 await self.send(wire.Failure(code=wire.FailureCode.VERSION, message=text))
                 return False

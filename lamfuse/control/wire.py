@@ -86,7 +86,7 @@ MAX_REPLY_BYTES: Final = 1 << 24
 
 
 #: A number that ties a reply to its request.
-Sequence: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=1 << 63)]
+Sequence: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class WireError(LamfuseError):
