@@ -58,8 +58,9 @@ class QuestionView(Value, frozen=True, kw_only=True):
     """One question as a person sees it.
 
     ``paths`` is source first and never shortened. ``title`` and ``body`` are made visible already.
-    ``deadline_s`` is what is left of the time, ``age_s`` how long ago the question arrived (both in
-    seconds), ``waiting`` how many other questions stand.
+    ``deadline_s`` is what is left of the time, ``age_s`` how long ago the question arrived,
+    ``shown_s`` how long ago it was first put to a person (None: not yet), all in seconds.
+    ``waiting`` is how many other questions stand.
     """
 
     id: str
@@ -76,6 +77,7 @@ class QuestionView(Value, frozen=True, kw_only=True):
     caller: CallerView
     session: str
     waiting: int
+    shown_s: float | None = None
 
 
 class ChannelView(Value, frozen=True, kw_only=True):

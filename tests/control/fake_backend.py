@@ -26,6 +26,7 @@ def make_question(
     path: bytes = b"/home/lam/Downloads/report.md",
     state: State = State.SHOWN,
     age_s: float = 5.0,
+    shown_s: float | None = 4.0,
 ) -> wire.QuestionView:
     return wire.QuestionView(
         id=question_id,
@@ -51,6 +52,7 @@ def make_question(
         caller=wire.CallerView(pid=4411, exe=view(b"/usr/bin/python3.12")),
         session="claude-1",
         waiting=2,
+        shown_s=shown_s,
     )
 
 
