@@ -2,8 +2,8 @@
 
 H: a home directory for an assistant. R: one directory as a rooted file system over MCP. L: what
 lamfuse adds to both. A test names what it covers with `@pytest.mark.requirement("H5", "L9")`.
-`COVERED` means that at least one test does, and `rest` says what part of it is still to come; any
-other state names the part of lamfuse that will bring the requirement, and then no test may claim it.
+`COVERED` means that at least one test does, and `rest` says what part of it is still to come. Any
+other state names the part of lamfuse that will bring it, and then no test may claim it.
 """
 
 from typing import NamedTuple
