@@ -170,10 +170,9 @@ class ReloadRecord(_Base, frozen=True, tag="reload"):
 
 
 class RotationRecord(_Base, frozen=True, tag="rotation"):
-    """The first line of a file that goes on where *file*, with *lines* records, ended."""
+    """The first line of a journal file that goes on where *file* (a name, no path) ended."""
 
     file: str
-    lines: int
 
 
 class TornRecord(_Base, frozen=True, tag="torn"):
@@ -279,24 +278,23 @@ class Chain:
         self.count = 0
         self._claimed: tuple[int, str] | None = None
 
-    def follow(self, line: bytes) -> str | None:
-        """Take the next *line*; return what is wrong with it, or None."""
+    def follow(self, line: bytes) -> tuple[Entry | None, str]:
+        """Take the next *line*; return what it holds, and what is wrong (empty: nothing)."""
         try:
             entry = decode(line)
         except RecordError as error:
             self._claimed = _claim(line)
-            return str(error)
+            return None, str(error)
         before, claimed = (self.seq, self.head), self._claimed
         self.seq, self.head, self._claimed = entry.seq, entry.hash, None
         self.count += 1
         # A damaged line may still bear the number and hash it had: then what follows it is whole.
         if (entry.seq - 1, entry.previous) in (before, claimed):
-            return None
-        if entry.seq != before[0] + 1:
-            return (
-                f"number {entry.seq} stands where {before[0] + 1} belongs: a line is lost or moved"
-            )
-        return "does not follow the line before it"
+            return entry, ""
+        if entry.seq == before[0] + 1:
+            return entry, "does not follow the line before it"
+        wanted = before[0] + 1
+        return entry, f"number {entry.seq} stands where {wanted} belongs: a line is lost or moved"
 
 
 def check(lines: Iterable[bytes], seq: int = 0, head: str = GENESIS) -> Damage | None:
@@ -306,8 +304,8 @@ def check(lines: Iterable[bytes], seq: int = 0, head: str = GENESIS) -> Damage |
     """
     chain = Chain(seq, head)
     for index, line in enumerate(lines):
-        what = chain.follow(line)
-        if what is not None:
+        _, what = chain.follow(line)
+        if what:
             return Damage(index, what)
     return None
 

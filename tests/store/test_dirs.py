@@ -75,7 +75,7 @@ def test_two_spellings_of_a_home_are_one(environ: dict[str, str], tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "name, place",
+    ("name", "place"),
     [
         pytest.param("XDG_CONFIG_HOME", "config_file", id="config"),
         pytest.param("XDG_STATE_HOME", "journal", id="state"),
