@@ -28,7 +28,17 @@ hypothesis.settings.register_profile("lamfuse", deadline=None, print_blob=True)
 hypothesis.settings.register_profile(
     "lamfuse-ci", deadline=None, print_blob=True, derandomize=True, max_examples=100
 )
-hypothesis.settings.load_profile("lamfuse-ci" if os.environ.get("CI") else "lamfuse")
+# A mutant is killed by any failure; the smallest example of it is of no use.
+hypothesis.settings.register_profile(
+    "lamfuse-mutate",
+    deadline=None,
+    derandomize=True,
+    max_examples=60,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
+hypothesis.settings.load_profile(
+    os.environ.get("LAMFUSE_HYPOTHESIS", "lamfuse-ci" if os.environ.get("CI") else "lamfuse")
+)
 
 # On a machine that is meant to be complete (scripts/test says so), a skip is a failure.
 _NO_SKIPS = os.environ.get("LAMFUSE_NO_SKIPS") == "1"
