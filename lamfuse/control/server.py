@@ -50,7 +50,7 @@ class Backend(Protocol):
         ...
 
     async def pending(self) -> tuple[wire.QuestionView, ...]:
-        """Return the open questions, oldest first."""
+        """Return the open questions, oldest first; that alone does not count as showing them."""
         ...
 
     async def show(self, question_id: str) -> wire.QuestionView | None:

@@ -113,7 +113,7 @@ class StatusRequest(_Request, frozen=True, kw_only=True, tag="status"):
 
 
 class PendingRequest(_Request, frozen=True, kw_only=True, tag="pending"):
-    """Ask for all open questions."""
+    """Ask for all open questions; none counts as shown by that."""
 
 
 class ShowRequest(_Request, frozen=True, kw_only=True, tag="show"):

@@ -31,7 +31,7 @@ sys.stdin.read()
 
 
 @pytest.mark.parametrize(
-    "found, expected",
+    ("found", "expected"),
     [
         pytest.param(peer.Peer(9, 1000, _OURS), None, id="ours"),
         pytest.param(peer.Peer(9, 1001, _OURS), "another user (uid 1001)", id="another-user"),
@@ -87,7 +87,7 @@ def test_a_plain_process_of_ours_may_speak(listening: socket.socket) -> None:
 
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
 @pytest.mark.parametrize(
-    "flags, expected",
+    ("flags", "expected"),
     [
         pytest.param(["-U", "-r"], "user namespace", id="user"),
         pytest.param(["-U", "-r", "-m"], "namespace", id="user-and-mnt"),
@@ -106,7 +106,7 @@ def test_a_process_in_another_namespace_may_not_speak(
 @pytest.mark.root
 @pytest.mark.skipif(os.getuid() != 0, reason="only root may make these without a user namespace")
 @pytest.mark.parametrize(
-    "flags, expected",
+    ("flags", "expected"),
     [
         pytest.param(["-m"], "mnt namespace", id="mnt"),
         pytest.param(["-p", "-f"], "pid namespace", id="pid"),
