@@ -291,6 +291,7 @@ class Chain:
         # A damaged line may still bear the number and hash it had: then what follows it is whole.
         if (entry.seq - 1, entry.previous) in (before, claimed):
             return entry, ""
+        self._claimed = before  # if this line does not belong here, the next may well
         if entry.seq == before[0] + 1:
             return entry, "does not follow the line before it"
         wanted = before[0] + 1

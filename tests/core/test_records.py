@@ -295,6 +295,17 @@ def test_a_line_of_another_chain_with_the_right_number_is_found() -> None:
     assert Damage(1, "does not follow the line before it") == check([FOUR[0], other[1]])
 
 
+def test_a_line_put_in_is_one_damage() -> None:
+    """What stood there before it was put in is still whole."""
+    chain = Chain()
+    lines = [*FOUR[:2], chain_of(StopRecord("x"))[0], *FOUR[2:]]
+
+    found = [chain.follow(line)[1] for line in lines]
+
+    assert [index for index, what in enumerate(found) if what] == [2]
+    assert chain.seq == 4
+
+
 def test_the_chain_goes_on_after_a_damaged_line() -> None:
     """A torn line and an edited one are one damage each; what follows is whole."""
     torn = [FOUR[0], FOUR[1][:30] + b"\n", *FOUR[1:]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import resource
@@ -258,6 +259,20 @@ class TestTorn:
             assert journal.count == 2
 
         assert content(path) == whole
+
+    def test_a_line_of_another_chain_is_not_taken_for_one_that_lacks_its_newline(
+        self, path: bytes, whole: bytes
+    ) -> None:
+        first = whole.splitlines(keepends=True)[0]
+        Path(os.fsdecode(path)).write_bytes(whole + first[:-1])
+
+        with closing(FileJournal(path)) as journal:
+            assert journal.count == 3
+
+        assert kinds(path) == ["start", "intent", "start", "torn"]
+        found = verify(path)
+        assert found.damage
+        assert (found.damage.number, found.damaged) == (3, 1)
 
     def test_it_may_be_the_very_first_line(self, path: bytes, whole: bytes) -> None:
         Path(os.fsdecode(path)).write_bytes(whole[:20])
@@ -759,23 +774,81 @@ class TestSeveralWriters:
         assert verify(path).damage is None
         assert kinds(path).count("intent") == 20
 
+    @pytest.mark.parametrize(
+        ("max_size", "which"),
+        [
+            pytest.param(10_000, 0, id="at the first lock"),
+            pytest.param(1, 1, id="at the lock of the file that was just begun"),
+        ],
+    )
+    def test_what_another_writes_just_before_the_lock_is_seen(
+        self, path: bytes, monkeypatch: pytest.MonkeyPatch, max_size: int, which: int
+    ) -> None:
+        with (
+            closing(FileJournal(path, max_size=max_size)) as first,
+            closing(FileJournal(path)) as second,
+        ):
+            first.append(START)
+            locks = []
+            flock = fcntl.flock
+
+            def write_before(fd: int, kind: int) -> None:
+                if kind == fcntl.LOCK_EX:
+                    locks.append(fd)
+                    if len(locks) == which + 1:
+                        monkeypatch.setattr(fcntl, "flock", flock)
+                        if which:
+                            flock(fd, fcntl.LOCK_UN)
+                        second.append(StopRecord())
+                flock(fd, kind)
+
+            monkeypatch.setattr(fcntl, "flock", write_before)
+            first.append(INTENT)
+
+        assert len(locks) == which + 1
+        assert kinds(path)[-2:] == ["stop", "intent"]
+        assert verify(path).damage is None
+
+    def test_a_reader_counts_what_was_there_when_it_had_the_lock(
+        self, path: bytes, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """So it never sees half a line of a writer at work."""
+        with closing(FileJournal(path)) as journal:
+            journal.append(START)
+            flock = fcntl.flock
+
+            def write_before(fd: int, kind: int) -> None:
+                if kind == fcntl.LOCK_SH:
+                    journal.append(INTENT)
+                flock(fd, kind)
+
+            monkeypatch.setattr(fcntl, "flock", write_before)
+
+            assert verify(path).count == 2
+
     def test_processes_that_write_at_the_same_time_make_one_chain(self, path: bytes) -> None:
         program = (
             "import os, sys\n"
             "from lamfuse.core.records import StopRecord\n"
             "from lamfuse.store.journal import FileJournal\n"
             "journal = FileJournal(os.fsencode(sys.argv[1]), max_size=20_000)\n"
+            "print('ready', flush=True)\n"
             "sys.stdin.readline()\n"
-            "for n in range(200):\n"
+            "for n in range(500):\n"
             "    journal.append(StopRecord(str(n)))\n"
             "journal.close()\n"
         )
         writers = [
             subprocess.Popen(
-                [sys.executable, "-c", program, os.fsdecode(path)], stdin=subprocess.PIPE
+                [sys.executable, "-c", program, os.fsdecode(path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
             )
             for _ in range(3)
         ]
+        for writer in writers:
+            assert writer.stdout
+            assert writer.stdout.readline() == b"ready\n"
         for writer in writers:
             assert writer.stdin
             writer.stdin.write(b"\n")
@@ -787,21 +860,25 @@ class TestSeveralWriters:
         found = verify(path)
 
         assert found.damage is None
-        assert kinds(path).count("stop") == 600
-        assert found.count == 600 + kinds(path).count("rotation")
+        assert kinds(path).count("stop") == 1500
+        assert found.count == 1500 + kinds(path).count("rotation")
 
     def test_a_forked_child_writes_with_a_lock_of_its_own(self, path: bytes) -> None:
         with closing(FileJournal(path)) as journal:
             journal.append(START)
+            flags = fcntl.fcntl(journal._fd, fcntl.F_GETFL)
             child = os.fork()
             if child == 0:
                 code = 1
                 try:
                     code = 0 if journal.append(INTENT) == 2 else 2
+                    # A lock belongs to the open file, as these flags do: they must not be shared.
+                    fcntl.fcntl(journal._fd, fcntl.F_SETFL, flags ^ os.O_NONBLOCK)
                     journal.close()
                 finally:
                     os._exit(code)
             assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            assert fcntl.fcntl(journal._fd, fcntl.F_GETFL) == flags
             assert journal.append(StopRecord()) == 3
 
         assert kinds(path) == ["start", "intent", "stop"]
