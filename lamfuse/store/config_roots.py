@@ -14,7 +14,7 @@ from lamfuse.core import paths
 from lamfuse.core.errors import ConfigError
 from lamfuse.core.rules import Denylist
 from lamfuse.store.config import DEFAULT, Config, default_write_roots
-from lamfuse.store.dirs import Dirs
+from lamfuse.store.dirs import Dirs, real_path
 
 __all__ = ["check_roots"]
 
@@ -25,13 +25,13 @@ def check_roots(config: Config, mountpoint: bytes, dirs: Dirs) -> None:
     A root that does not exist yet is fine. Default roots may be hidden by the person's own rules.
     """
     mountpoint = paths.normalise(mountpoint)
-    parent = os.path.realpath(paths.parent(mountpoint))
+    parent = real_path(paths.parent(mountpoint))
     mounts = tuple({mountpoint, paths.join(parent, paths.base(mountpoint))})
     _check_mountpoint(config, mounts)
     own = dirs.own_places(mountpoint)
     denylist = Denylist(config.home, config.deny, own=own, own_except=(dirs.agent_dir,))
     for key, root in _roots(config):
-        real = os.path.realpath(root)
+        real = real_path(root)
         _check_overlap(config, key, {root, real}, mounts)
         if root in default_write_roots(config.home):
             continue
@@ -106,9 +106,9 @@ def _check_program(config: Config) -> None:
     if not config.approval.program:
         return
     program = os.fsencode(config.approval.program[0])
-    for path in {program, os.path.realpath(program)}:
+    for path in {program, real_path(program)}:
         for root in config.write_roots:
-            if paths.contains(root, path) or paths.contains(os.path.realpath(root), path):
+            if paths.contains(root, path) or paths.contains(real_path(root), path):
                 what = f"{_shown(path)} lies in the write root {_shown(root)}"
                 remedy = "Move it to where no agent can change it."
                 raise _error(config, "approval.program[0]", what, remedy)

@@ -23,7 +23,7 @@ from typing import Self
 
 from lamfuse.core.errors import RefusedError
 
-__all__ = ["Dirs", "HomeLock", "find_dirs", "make_private", "user_home"]
+__all__ = ["Dirs", "HomeLock", "find_dirs", "make_private", "real_path", "user_home"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +107,11 @@ def user_home(environ: Mapping[str, str]) -> bytes:
     if not written.startswith("/"):
         raise RefusedError("The home directory is not known. Set HOME, or give --home DIR.")
     return os.path.realpath(os.fsencode(written))
+
+
+def real_path(path: bytes) -> bytes:
+    """Return where *path* leads right now: to compare places, never to open what is there."""
+    return os.path.realpath(path)
 
 
 def find_dirs(

@@ -37,7 +37,7 @@ from lamfuse.core.records import (
     encode,
 )
 from lamfuse.store.dirs import make_private
-from lamfuse.store.journal_files import last_entry, rotated_files
+from lamfuse.store.journal_files import is_current, last_entry, rotated_files
 
 __all__ = ["FLUSH_S", "MAX_SIZE", "FileJournal"]
 
@@ -192,10 +192,7 @@ class FileJournal:
                 self._leave_parent()
             if self._fd < 0:
                 self._open()
-            fcntl.flock(self._fd, fcntl.LOCK_EX)
-            while not self._is_current():
-                self._open()
-                fcntl.flock(self._fd, fcntl.LOCK_EX)
+            self._lock()
             yield
         except OSError as error:
             raise self._error("cannot be used", error) from error
@@ -212,14 +209,12 @@ class FileJournal:
         self._synced = self._appended
         self._syncing = None
 
-    def _is_current(self) -> bool:
-        """Whether the name still leads to the open file: another process may have set it aside."""
-        ours = os.fstat(self._fd)
-        try:
-            named = os.lstat(self.path)
-        except FileNotFoundError:
-            return False
-        return (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)
+    def _lock(self) -> None:
+        """Lock the file that has the name once the lock is held."""
+        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        while not is_current(self._fd, self.path):
+            self._open()
+            fcntl.flock(self._fd, fcntl.LOCK_EX)
 
     def _open(self) -> None:
         fd = os.open(self.path, _FLAGS, 0o600)
@@ -338,7 +333,7 @@ class FileJournal:
         number = int(taken[-1].rpartition(b".")[2]) + 1 if taken else 1
         os.rename(self.path, b"%s.%d" % (self.path, number))
         self._open()
-        fcntl.flock(self._fd, fcntl.LOCK_EX)
+        self._lock()  # another may have been first, and even have set the new file aside as well
         self._read_on()
 
     def _sync_failed(self, error: OSError) -> JournalError:

@@ -15,7 +15,15 @@ from dataclasses import dataclass
 from lamfuse.core.errors import JournalError
 from lamfuse.core.records import Chain, Entry, RecordError, decode
 
-__all__ = ["Line", "Verification", "last_entry", "rotated_files", "verify", "walk"]
+__all__ = [
+    "Line",
+    "Verification",
+    "is_current",
+    "last_entry",
+    "rotated_files",
+    "verify",
+    "walk",
+]
 
 _BLOCK = 64 * 1024
 
@@ -80,6 +88,16 @@ def verify(path: bytes) -> Verification:
     )
 
 
+def is_current(fd: int, path: bytes) -> bool:
+    """Whether *path* still leads to the open file: another process may have set it aside."""
+    ours = os.fstat(fd)
+    try:
+        named = os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino)
+
+
 def last_entry(fd: int, size: int) -> tuple[Entry | None, bytes, int]:
     """Return the last whole entry within the first *size* bytes of *fd*, and what stands after it.
 
@@ -114,20 +132,10 @@ def _backwards(fd: int, size: int) -> Iterator[tuple[int, bytes]]:
 
 def _snapshot(path: bytes) -> list[tuple[bytes, int]]:
     """Return (file, size) of all files of the journal, at a moment when nobody writes."""
+    fd = -1
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
-    except FileNotFoundError:
-        present = []
-        fd = -1
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    try:
-        if fd >= 0:
-            fcntl.flock(fd, fcntl.LOCK_SH)
-            found = os.fstat(fd)
-            if not stat.S_ISREG(found.st_mode):
-                raise JournalError(f"The journal {os.fsdecode(path)} is not a file.")
-            present = [(path, found.st_size)]
+        fd = _open_locked(path)
+        present = [(path, os.fstat(fd).st_size)] if fd >= 0 else []
         older = rotated_files(path) if os.path.isdir(os.path.dirname(path)) else []
         return [*((file, os.stat(file).st_size) for file in older), *present]
     except OSError as error:
@@ -135,6 +143,29 @@ def _snapshot(path: bytes) -> list[tuple[bytes, int]]:
     finally:
         if fd >= 0:
             os.close(fd)
+
+
+def _open_locked(path: bytes) -> int:
+    """Open the journal and keep writers out until it is closed; -1 when there is none."""
+    while True:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        except FileNotFoundError:
+            return -1
+        try:
+            _check_is_file(fd, path)
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            if is_current(fd, path):
+                return fd
+        except BaseException:
+            os.close(fd)
+            raise
+        os.close(fd)  # it was set aside while we waited
+
+
+def _check_is_file(fd: int, path: bytes) -> None:
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise JournalError(f"The journal {os.fsdecode(path)} is not a file.")
 
 
 def _walk(chain: Chain, files: list[tuple[bytes, int]]) -> Iterator[Line]:
