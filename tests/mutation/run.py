@@ -47,12 +47,13 @@ MANY_TESTS = 60  # from here on whole files are named
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed module: its name, what makes its code, and the tests that may notice."""
+    """One changed module (named below lamfuse), what makes its code, what may notice."""
 
     module: str
     name: str
     compile: Callable[[], CodeType]
     tests: tuple[str, ...]
+    by_hand: bool = False
 
 
 @dataclass
@@ -65,7 +66,8 @@ class Tally:
 
 
 def source_of(module: str) -> Path:
-    return CORE / f"{module}.py"
+    """Return the file of a module that is named below lamfuse, as core.paths."""
+    return ROOT.joinpath("lamfuse", *module.split(".")).with_suffix(".py")
 
 
 class Reach:
@@ -77,20 +79,19 @@ class Reach:
             data = coverage.CoverageData(str(Path(scratch) / "data"))
             data.read()
             self.lines = {
-                path.stem: data.contexts_by_lineno(str(path)) for path in CORE.glob("*.py")
+                f"core.{path.stem}": data.contexts_by_lineno(str(path))
+                for path in CORE.glob("*.py")
             }
         self.files = tuple(str(path.relative_to(ROOT)) for path in sorted(TESTS.rglob("test_*.py")))
 
     def _record(self, scratch: Path) -> float:
         settings = scratch / "rc"
-        settings.write_text(
-            f"[run]\ndynamic_context = test_function\nsource = {CORE}\ndata_file = {scratch}/data\n"
-        )
+        settings.write_text(f"[run]\nsource = {CORE}\ndata_file = {scratch}/data\n")
         command = [sys.executable, "-m", "coverage", "run", f"--rcfile={settings}", "-m", "pytest"]
         started = time.monotonic()
         # The tracer in C is the one that knows contexts, on every Python.
         done = subprocess.run(
-            [*command, "-q", "-p", "no:cacheprovider", str(TESTS)],
+            [*command, "-q", "-p", "no:cacheprovider", "-p", "tests.mutation.contexts", str(TESTS)],
             cwd=ROOT,
             env=os.environ | {"COVERAGE_CORE": "ctrace"},
             check=False,
@@ -101,25 +102,17 @@ class Reach:
 
     def tests_for(self, module: str, mutation: operators.Mutation) -> tuple[str, ...]:
         """Return what to run for a mutation, the module's own test file first."""
-        own = f"tests/core/test_{module}.py"
+        own = f"tests/core/test_{module.removeprefix('core.')}"
         if mutation.at_import:
-            return tuple(sorted(self.files, key=lambda name: name != own))
+            return tuple(sorted(self.files, key=lambda name: not name.startswith(own)))
         by_line = self.lines[module]
         contexts = {name for line in mutation.lines for name in by_line.get(line, [])}
-        nodes = {node for node in map(node_of, contexts) if node is not None}
+        nodes = contexts - {""}
+        if not nodes and contexts:  # reached only while the tables of the tests were built
+            nodes = set(self.files)
         if len(nodes) > MANY_TESTS:
             nodes = {node.partition("::")[0] for node in nodes}
         return tuple(sorted(nodes, key=lambda name: (not name.startswith(own), name)))
-
-
-def node_of(context: str) -> str | None:
-    """Return the pytest node of a coverage context such as tests.core.test_paths.test_join."""
-    parts = context.split(".")
-    for count in range(len(parts) - 1, 0, -1):
-        path = Path(*parts[:count]).with_suffix(".py")
-        if (ROOT / path).is_file():
-            return "::".join([str(path), *parts[count:]])
-    return None
 
 
 def generated(module: str, enums: dict[str, list[str]], reach: Reach) -> Iterator[Mutant]:
@@ -151,7 +144,8 @@ def handmade(every_test: tuple[str, ...]) -> Iterator[Mutant]:
         def build(changed: str = changed, path: Path = path) -> CodeType:
             return compile(changed, str(path), "exec", dont_inherit=True)
 
-        yield Mutant(entry["module"], entry["name"], build, every_test)
+        tests = tuple(entry.get("tests", every_test))
+        yield Mutant(entry["module"], entry["name"], build, tests, by_hand=True)
 
 
 class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -198,7 +192,7 @@ def fork(mutant: Mutant | None, tests: Sequence[str]) -> int:
         for fd in (0, 1, 2):
             os.dup2(null, fd)
         if mutant is not None:
-            name = f"lamfuse.core.{mutant.module}"
+            name = f"lamfuse.{mutant.module}"
             changed = _Changed(name, source_of(mutant.module), mutant.compile())
             sys.meta_path.insert(0, changed)
         status = run_tests(tests)
@@ -262,40 +256,57 @@ def accepted() -> dict[tuple[str, str], str]:
         if not entry["reason"].strip():
             sys.exit(f"mutate: an entry of {entry['module']} has no reason")
         for name in entry["mutants"]:
-            found[entry["module"], name] = entry["reason"]
+            found[f"core.{entry['module']}", name] = entry["reason"]
     return found
 
 
-def report(tally: Tally, modules: Sequence[str], total: int) -> int:
+def report(tally: Tally, ran: Sequence[Mutant], match: str) -> int:
     """Print how it went; return the exit status."""
-    listed = {key: reason for key, reason in accepted().items() if key[0] in modules}
-    survived = {(mutant.module, mutant.name) for mutant in tally.survivors}
-    unlisted = [mutant for mutant in tally.survivors if (mutant.module, mutant.name) not in listed]
-    stale = sorted(set(listed) - survived)
+    ran_modules = {mutant.module for mutant in ran if not mutant.by_hand}
+    listed = {key for key in accepted() if key[0] in ran_modules}
+    survived = {(mutant.module, mutant.name) for mutant in tally.survivors if not mutant.by_hand}
+    unlisted = [
+        mutant
+        for mutant in tally.survivors
+        if mutant.by_hand or (mutant.module, mutant.name) not in listed
+    ]
+    stale = sorted(key for key in listed - survived if match in key[1])
     for mutant in unlisted:
         print(f"mutate: SURVIVED {mutant.module}: {mutant.name}  (tests: {len(mutant.tests)})")
     for module, name in stale:
         print(f"mutate: STALE entry, killed or gone: {module}: {name}")
     print(
-        f"mutate: {total} mutants, {tally.killed} killed, {tally.timed_out} by the clock,"
-        f" {len(survived) - len(unlisted)} survivors with a reason, {len(unlisted)} without"
+        f"mutate: {len(ran)} mutants, {tally.killed} killed, {tally.timed_out} by the clock,"
+        f" {len(tally.survivors) - len(unlisted)} survivors with a reason, {len(unlisted)} without"
     )
     return 1 if unlisted or stale else 0
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Run the mutants of the named modules (default: all of core) and the handmade ones."""
+def read_options(arguments: Sequence[str]) -> argparse.Namespace:
+    """Read the command line; `modules` are named below lamfuse afterwards."""
     parser = argparse.ArgumentParser(prog="scripts/mutate", description=__doc__.split("\n")[0])
-    names = sorted(path.stem for path in CORE.glob("*.py") if path.stem != "__init__")
+    names = sorted(f"core.{path.stem}" for path in CORE.glob("*.py") if path.stem != "__init__")
     parser.add_argument("modules", nargs="*", metavar="MODULE", help="of lamfuse/core: paths, ...")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--match", default="", help="only mutants whose name has this in it")
     options = parser.parse_args(arguments)
+    options.modules = [f"core.{name.removeprefix('core.')}" for name in options.modules] or names
     unknown = sorted(set(options.modules) - set(names))
     if unknown:
-        parser.error(f"no such module in lamfuse/core: {', '.join(unknown)}")
-    modules = options.modules or names
+        parser.error(f"not in lamfuse: {', '.join(unknown)}")
+    return options
 
+
+def check_baseline(tests: Sequence[str]) -> None:
+    """End the run where tests fail, or are not found, without any mutation: every mutant would."""
+    status = os.waitstatus_to_exitcode(os.waitpid(fork(None, tests), 0)[1])
+    if status != pytest.ExitCode.OK:
+        sys.exit(f"mutate: without any mutation, pytest {' '.join(tests)} ends with {status}")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the mutants of the named modules (default: all of core) and the handmade ones."""
+    options = read_options(arguments)
     os.chdir(ROOT)
     os.environ["LAMFUSE_HYPOTHESIS"] = "lamfuse-mutate"
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
@@ -307,16 +318,15 @@ def main(arguments: Sequence[str]) -> int:
     trees = [ast.parse(path.read_bytes()) for path in sorted(CORE.glob("*.py"))]
     enums = operators.enum_members(trees)
     mutants = list(handmade(reach.files))
-    for module in modules:
+    for tests in {reach.files, *(mutant.tests for mutant in mutants)}:
+        check_baseline(tests)
+    for module in options.modules:
         mutants += [
             mutant for mutant in generated(module, enums, reach) if options.match in mutant.name
         ]
-    baseline = fork(None, reach.files)
-    if os.waitstatus_to_exitcode(os.waitpid(baseline, 0)[1]) != pytest.ExitCode.OK:
-        sys.exit("mutate: the tests fail in a child without any mutation")
-    print(f"mutate: {len(mutants)} mutants of {', '.join(modules)}", flush=True)
+    print(f"mutate: {len(mutants)} mutants of {', '.join(options.modules)}", flush=True)
     tally = run_all(mutants, PATIENCE_S + PATIENCE * reach.seconds, options.jobs)
-    return report(tally, modules if not options.match else [], len(mutants))
+    return report(tally, mutants, options.match)
 
 
 if __name__ == "__main__":

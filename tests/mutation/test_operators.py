@@ -1,4 +1,4 @@
-"""The mutator makes the mistakes that it is there for, once each, and nothing that is no mistake."""
+"""The mutator makes the mistakes that it is there for, and nothing that is no mistake."""
 
 import ast
 
