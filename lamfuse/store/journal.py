@@ -72,6 +72,7 @@ class FileJournal:
         self._end = 0  # of the last line that was read or written; 0: nothing looked at yet
         self._unwritten: list[EffectRecord] = []
         self._unsafe = ""
+        self._failing = False
         self._appended = 0
         self._synced = 0
         self._syncing: trio.Event | None = None
@@ -97,6 +98,11 @@ class FileJournal:
     def head(self) -> str:
         """The hash of the last record."""
         return self._head
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether intents are refused, as far as the last attempt to write or sync tells."""
+        return bool(self._unsafe or self._unwritten or self._failing)
 
     def append(self, record: Record) -> int:
         """Write one record and return its sequence number; it is not synced yet.
@@ -195,6 +201,7 @@ class FileJournal:
             self._lock()
             yield
         except OSError as error:
+            self._failing = True
             raise self._error("cannot be used", error) from error
         finally:
             if self._fd >= 0:
@@ -313,7 +320,8 @@ class FileJournal:
             failure: OSError | None = None
         except OSError as error:
             written, failure = 0, error
-        if written == len(content):
+        self._failing = written != len(content)
+        if not self._failing:
             self._end += written
             self._appended += 1
             self._dirty.set()

@@ -81,6 +81,7 @@ class TestSync:
             await journal.sync()
         disk.error = None
 
+        assert journal.is_broken
         with pytest.raises(JournalError, match="started again"):
             journal.append(INTENT)
         with pytest.raises(JournalError, match="started again"):
