@@ -23,6 +23,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "tree"),
     ("control",),
     ("fuse", "notify", "store", "mcp_server", "sandbox"),
+    ("backend",),
+    ("backend",),  # what the control socket may ask of the running daemon; app builds it
     ("app",),
     ("cli",),
     ("__main__",),
@@ -68,6 +70,8 @@ FILE_CALLS_ALLOWED = {
 
 # Who may resolve a path at one moment for use at a later one.
 RESOLVING_ALLOWED = {
+    "app.py": "the configured places, at start and at reload",
+    "cli/views.py": "the mountpoint that a command names",
     "store/dirs.py": "home and lamfuse's own places, once, before anything is mounted",
 }
 
