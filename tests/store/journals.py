@@ -17,7 +17,7 @@ from lamfuse.core.records import (
 from lamfuse.store.journal import FileJournal
 from lamfuse.store.journal_files import walk
 
-__all__ = ["INTENT", "START", "closing", "content", "file_size_limit", "fill", "kinds"]
+__all__ = ["INTENT", "START", "broken", "closing", "content", "file_size_limit", "fill", "kinds"]
 
 START = StartRecord("1.0", 7, b"/home/lam")
 INTENT = IntentRecord("s", 1, Operation.UNLINK, (b"/home/lam/a",), Basis.ANSWER, question="k7f2")
@@ -37,6 +37,11 @@ def kinds(path: bytes) -> list[str]:
         type(line.entry.record).__name__.removesuffix("Record").lower() if line.entry else "?"
         for line in walk(path)
     ]
+
+
+def broken(journal: FileJournal) -> bool:
+    """Ask anew: a type checker takes it for a value that never changes."""
+    return journal.is_broken
 
 
 def content(path: bytes) -> bytes:

@@ -20,7 +20,16 @@ from lamfuse.core.records import (
 from lamfuse.engine.ports import Journal
 from lamfuse.store.journal import FileJournal
 from lamfuse.store.journal_files import verify, walk
-from tests.store.journals import INTENT, START, closing, content, file_size_limit, fill, kinds
+from tests.store.journals import (
+    INTENT,
+    START,
+    broken,
+    closing,
+    content,
+    file_size_limit,
+    fill,
+    kinds,
+)
 
 pytestmark = pytest.mark.requirement("L9")
 
@@ -80,7 +89,7 @@ class TestAppend:
         with pytest.raises(JournalError, match="Unicode"):
             journal.append(TurnRecord("\udc80", 1, "person"))
 
-        assert not journal.is_broken
+        assert not broken(journal)
         assert content(path) == b""
 
     def test_close_gives_the_descriptor_back(self, path: bytes) -> None:
@@ -162,16 +171,16 @@ class TestFullDisk:
         ):
             journal.append(INTENT)
         assert content(path) == before
-        assert journal.is_broken
+        assert broken(journal)
 
         assert journal.append(INTENT) == 2
-        assert not journal.is_broken
+        assert not broken(journal)
         assert verify(path).damage is None
 
     def test_a_failed_write_says_why(self, journal: FileJournal, path: bytes) -> None:
         journal.append(START)
         before = content(path)
-        assert not journal.is_broken
+        assert not broken(journal)
 
         with file_size_limit(len(before)), pytest.raises(JournalError, match="File too large"):
             journal.append(INTENT)
@@ -191,13 +200,13 @@ class TestFullDisk:
             with pytest.raises(JournalError):
                 journal.append(INTENT)
         assert len(content(path)) == size
-        assert journal.is_broken
+        assert broken(journal)
 
         assert journal.append(INTENT) == 3
         effect = [*walk(path)][1].entry
         assert effect
         assert effect.record == EffectRecord(intent, 0)
-        assert not journal.is_broken
+        assert not broken(journal)
         assert verify(path).damage is None
 
     def test_no_intent_gets_through_where_the_effect_still_does_not_fit(
