@@ -1,0 +1,95 @@
+"""Mounting, serving and unmounting.
+
+The order at the end is: no new questions, the kernel's requests answered, the mount detached,
+descriptors closed. Whether the machine and the mountpoint are fit is looked at before, by the
+command.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyfuse3
+
+from lamfuse.core.errors import RefusedError
+from lamfuse.fuse.operations import ViewOperations
+from lamfuse.tree import mounts
+
+__all__ = ["FSNAME", "MAX_TASKS", "detach", "drop_entry", "drop_pages", "end", "mounted", "serve"]
+
+log = logging.getLogger(__name__)
+
+FSNAME = "lamfuse"
+#: Every request that waits holds a task: far more than questions can be open.
+MAX_TASKS = 512
+_OPTIONS = frozenset({f"fsname={FSNAME}", "nosuid", "nodev"})
+_FUSERMOUNT = "fusermount3"
+_UNMOUNT_S = 10
+
+
+def detach(mountpoint: bytes) -> None:
+    """Unmount, lazily where somebody is still inside; raises RefusedError when that fails."""
+    for flags in ("-u", "-uz"):
+        done = subprocess.run(
+            [_FUSERMOUNT, flags, "--", os.fsdecode(mountpoint)],
+            capture_output=True,
+            text=True,
+            timeout=_UNMOUNT_S,
+            check=False,
+        )
+        if done.returncode == 0:
+            return
+    raise RefusedError(f"{os.fsdecode(mountpoint)} cannot be unmounted: {done.stderr.strip()}")
+
+
+@contextmanager
+def mounted(operations: ViewOperations, mountpoint: bytes) -> Iterator[None]:
+    """Mount for the time of the block, which has to run :func:`serve`."""
+    try:
+        pyfuse3.init(operations, os.fsdecode(mountpoint), set(_OPTIONS))
+    except RuntimeError as error:
+        raise RefusedError(
+            f"the view could not be mounted at {os.fsdecode(mountpoint)} ({error}); what"
+            " fusermount3 said stands above"
+        ) from error
+    try:
+        yield
+    finally:
+        pyfuse3.close(unmount=True)
+        if any(mount.path == mountpoint for mount in mounts.mounts()):
+            log.warning("%s was still mounted after the end; detaching it", os.fsdecode(mountpoint))
+            detach(mountpoint)
+
+
+async def serve() -> None:
+    """Answer the kernel until :func:`end` is called or somebody unmounts."""
+    await pyfuse3.main(min_tasks=1, max_tasks=MAX_TASKS)
+
+
+def end() -> None:
+    """Let :func:`serve` return once the requests that are being answered are done."""
+    pyfuse3.terminate()
+
+
+def drop_pages(nodeid: int) -> None:
+    """Let the kernel forget content and attributes of an inode, if it still knows it.
+
+    Blocks, also until a request on that inode is answered: to be called in a thread.
+    """
+    try:
+        pyfuse3.invalidate_inode(pyfuse3.InodeT(nodeid))
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.ENOTCONN, errno.EBADF}:
+            log.warning("inode %d could not be dropped from the cache: %s", nodeid, error)
+
+
+def drop_entry(parent: int, name: bytes) -> None:
+    """Let the kernel forget an entry, some time soon."""
+    pyfuse3.invalidate_entry_async(
+        pyfuse3.InodeT(parent), pyfuse3.FileNameT(name), ignore_enoent=True
+    )

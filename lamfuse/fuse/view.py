@@ -1,0 +1,185 @@
+"""What the mount shows: the tree seen through the policy.
+
+Every handler reaches an object through one of the methods here, so that whatever is hidden is met
+in one place. The path that is judged is the one that the kernel gives for the open descriptor at
+that moment.
+"""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from lamfuse.core import paths
+from lamfuse.core.policy import Policy
+from lamfuse.core.refusals import Reason
+from lamfuse.core.rules import CREDENTIAL_PLACES
+from lamfuse.tree import syscalls
+from lamfuse.tree.credentials import CredentialInodes
+from lamfuse.tree.inodes import Inode
+from lamfuse.tree.links import Anchor, Links
+from lamfuse.tree.resolve import Target, Tree
+from lamfuse.tree.syscalls import Stat
+
+__all__ = ["DeniedNameError", "View"]
+
+
+class DeniedNameError(Exception):
+    """A name that the denylist covers was to be created: *reason* is for the refusal."""
+
+    def __init__(self, path: bytes, rule: str) -> None:
+        super().__init__(rule)
+        self.path = path
+        self.rule = rule
+        self.reason = Reason.DENIED_NAME
+
+
+class View:
+    """The policy over the tree. *anchors* are home (first) and the extra roots."""
+
+    def __init__(self, tree: Tree, policy: Policy, anchors: Sequence[Anchor]) -> None:
+        self.tree = tree
+        self.anchors = tuple(anchors)
+        self.mountpoints: frozenset[bytes] = frozenset()
+        self.rules = 0
+        self.apply(policy)
+
+    def apply(self, policy: Policy) -> None:
+        """Let *policy* rule from now on; everything that was found visible is looked at again."""
+        self.policy = policy
+        self.rules += 1
+        self.links = Links(self.anchors, policy.link_ok, self._hides_path)
+        self._credentials = CredentialInodes(self.tree.home, CREDENTIAL_PLACES)
+        self.forget_verified()
+
+    def forget_verified(self) -> None:
+        """Look again at every directory that was found visible."""
+        for inode in self.tree.inodes:
+            inode.verified = None
+
+    def directory(self, inode: Inode) -> tuple[int, bytes]:
+        """Return (descriptor, real path) of the visible directory *inode*.
+
+        ENOENT when it is hidden.
+
+        The descriptor is good until the next call.
+        """
+        fd = self.tree.directories.fd(inode)
+        path = syscalls.real_path(fd)
+        if path != inode.verified:
+            if not self.policy.is_readable(path, is_dir=True):
+                raise FileNotFoundError(errno.ENOENT, "hidden")
+            inode.verified = path
+        return fd, path
+
+    def child(self, parent: Inode, name: bytes) -> tuple[int, bytes, Stat]:
+        """Return (descriptor of the directory, its real path, stat) for a visible entry.
+
+        Else ENOENT.
+        """
+        dirfd, directory = self.directory(parent)
+        return dirfd, directory, self.entry_stat(parent, dirfd, directory, name)
+
+    def entry_stat(self, parent: Inode, dirfd: int, directory: bytes, name: bytes) -> Stat:
+        """Return the stat of the visible entry *name*; ENOENT for a hidden one, existing or not."""
+        rule = self.policy.denylist.rule_for_name(directory, name, is_dir=None)
+        if rule is not None and rule.kind == "own":
+            raise FileNotFoundError(errno.ENOENT, "hidden")
+        if self.mountpoints and paths.join(directory, name) in self.mountpoints:
+            raise FileNotFoundError(errno.ENOENT, "another file system")
+        seen = syscalls.stat_at(dirfd, name)
+        is_dir = stat.S_ISDIR(seen.mode)
+        if rule is not None and self.policy.denylist.rule_for_name(directory, name, is_dir=is_dir):
+            raise FileNotFoundError(errno.ENOENT, "hidden")
+        if (seen.mount, seen.dev) != (parent.mount, parent.dev) and not self._may_cross(
+            parent, directory, name, seen
+        ):
+            raise FileNotFoundError(errno.ENOENT, "another file system")
+        if seen.links > 1 and not is_dir and self._credentials.holds(seen):
+            raise FileNotFoundError(errno.ENOENT, "hidden under another name")
+        return seen
+
+    def locate(self, inode: Inode) -> tuple[int, bytes, bytes, Stat]:
+        """Return (dirfd, directory path, name, stat) by a visible name that still leads to *inode*.
+
+        For a directory the descriptor is its own and the name empty. ESTALE when no name is left.
+        """
+        if inode.is_directory:
+            fd, path = self.directory(inode)
+            return fd, path, b"", syscalls.fstat(fd)
+        for parent, name in inode.names():
+            try:
+                dirfd, directory, seen = self.child(parent, name)
+            except FileNotFoundError:
+                continue  # gone or hidden: the name stays, it may be visible again after a reload
+            except OSError as error:
+                if error.errno not in _NOT_THERE:
+                    raise
+            else:
+                if inode.is_object(seen):
+                    return dirfd, directory, name, seen
+            inode.drop_name(parent, name)
+        raise OSError(errno.ESTALE, "it is no longer where it was seen")
+
+    def open_visible(self, inode: Inode) -> Target:
+        """Return the visible object *inode*, held open, with the place where it was found."""
+        dirfd, _, name, _ = self.locate(inode)
+        if inode.is_directory:
+            return self.tree.object(inode)
+        target = Target(syscalls.duplicate(dirfd), name, -1, inode)
+        try:
+            target.refresh()
+            if target.fd < 0 or not inode.is_object(target.stat()):
+                raise OSError(errno.ESTALE, "it is no longer where it was seen")
+            if not self.policy.is_readable(target.path(), is_dir=False):
+                raise OSError(errno.EACCES, "hidden")
+        except BaseException:
+            target.__exit__(None, None, None)
+            raise
+        return target
+
+    @contextmanager
+    def entry(self, parent: Inode, name: bytes) -> Iterator[Target]:
+        """Give the target for the name *name* in the visible directory *parent*.
+
+        Raises DeniedNameError for a name that is hidden, whether or not something stands there.
+        """
+        _, directory = self.directory(parent)
+        path = paths.join(directory, name)
+        if path in self.mountpoints:
+            raise DeniedNameError(path, "another file system")
+        rule = self.policy.denylist.rule_for_name(directory, name, is_dir=None)
+        if rule is not None and rule.kind == "own":
+            raise DeniedNameError(path, f"denylist: {rule.text}")
+        with self.tree.entry(parent, name) as target:
+            if rule is not None and target.fd >= 0:
+                is_dir = stat.S_ISDIR(target.stat().mode)
+                rule = self.policy.denylist.rule_for_name(directory, name, is_dir=is_dir)
+            if rule is not None:
+                raise DeniedNameError(path, f"denylist: {rule.text}")
+            yield target
+
+    def link_text(self, dirfd: int, directory: bytes, name: bytes) -> bytes | None:
+        """Return what the link *name* says in the view; None when it has no answer there."""
+        fd = syscalls.open_path(dirfd, name)
+        try:
+            target = syscalls.read_link(fd)
+        finally:
+            syscalls.close(fd)
+        return self.links.judge(directory, target)
+
+    def _hides_path(self, path: bytes, is_dir: bool | None) -> bool:  # noqa: FBT001 - called positionally by Links
+        return path in self.mountpoints or not self.policy.is_readable(path, is_dir=is_dir)
+
+    def _may_cross(self, parent: Inode, directory: bytes, name: bytes, seen: Stat) -> bool:
+        """Whether another file system may be entered here: only at a configured root."""
+        if seen.mount == parent.mount and not stat.S_ISDIR(seen.mode):
+            return True  # file systems that number devices by themselves (overlay, btrfs)
+        if seen.mount and seen.mount == parent.mount:
+            return True
+        return self.policy.roots.is_root(paths.join(directory, name))
+
+
+_NOT_THERE = frozenset({errno.ENOTDIR, errno.ESTALE})
