@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import logging
+import math
 import os
 import resource
 import signal
@@ -18,6 +19,7 @@ import syslog
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import trio
 
@@ -50,7 +52,7 @@ from lamfuse.notify.program import Program
 from lamfuse.notify.terminal import Terminal
 from lamfuse.store.config import Config, load
 from lamfuse.store.config_roots import check_roots
-from lamfuse.store.dirs import Dirs, HomeLock
+from lamfuse.store.dirs import Dirs, HomeLock, real_path
 from lamfuse.store.journal import FileJournal
 from lamfuse.tree import mounts, syscalls
 from lamfuse.tree.handles import Handles
@@ -88,8 +90,8 @@ def build_policy(config: Config, dirs: Dirs, mountpoint: bytes) -> Policy:
         Denylist(home, config.deny, own, [dirs.agent_dir]),
         Roots(
             home,
-            [os.path.realpath(root) for root in config.read_roots],
-            [os.path.realpath(root) for root in config.write_roots],
+            [real_path(root) for root in config.read_roots],
+            [real_path(root) for root in config.write_roots],
         ),
         RunsLater(home, config.runs_later),
         StandingRules(config.approval.rules),
@@ -103,7 +105,7 @@ def _credential_targets(home: bytes) -> list[bytes]:
     found = []
     for place in CREDENTIAL_PLACES:
         written = paths.join(home, place)
-        real = os.path.realpath(written)
+        real = real_path(written)
         if real != written and paths.contains(home, real) and real != home:
             found.append(real)
     return found
@@ -198,16 +200,14 @@ class _Daemon:
         self.handles.close()
         self.tree.close()
 
-    def reread(self) -> list[str]:
+    async def reread(self) -> list[str]:
         """Read the configuration again and put it into force; returns what is to be reported.
 
         Raises ConfigError, and then nothing has changed. Roots outside home that are new are
         shown from the next start on.
         """
-        settings = self._settings
-        config = load(settings.config.file, settings.home)
-        check_roots(config, settings.mountpoint, settings.dirs)
-        policy = build_policy(config, settings.dirs, settings.mountpoint)
+        # In a thread: a root may be a link that leads into our own mount, which we have to serve.
+        config, policy = await trio.to_thread.run_sync(_read_again, self._settings)
         self.gate.policy = policy
         self.view.apply(policy)
         self.view.mountpoints = _mountpoints(policy)
@@ -299,7 +299,7 @@ class _Daemon:
             b"",
             policy.home,
         }
-        aliases = tuple(place for place in written if os.path.realpath(place) == policy.home)
+        aliases = tuple(place for place in written if real_path(place) == policy.home)
         anchors = [Anchor(policy.home, self.tree.home, b"", aliases)]
         for root in policy.roots.extra:
             try:
@@ -316,9 +316,26 @@ class _Daemon:
         return anchors
 
 
+def _read_again(settings: Settings) -> tuple[Config, Policy]:
+    config = load(settings.config.file, settings.home)
+    check_roots(config, settings.mountpoint, settings.dirs)
+    return config, build_policy(config, settings.dirs, settings.mountpoint)
+
+
 def _limits(config: Config) -> Limits:
     approval = config.approval
-    return Limits(approval.shown_timeout_s, approval.total_timeout_s, approval.wait_for_cli)
+    total = min(approval.total_timeout_s, _kernel_limit_s())
+    return Limits(min(approval.shown_timeout_s, total), total, approval.wait_for_cli)
+
+
+def _kernel_limit_s() -> float:
+    """Return how long a request may wait before the kernel aborts the whole mount, less a margin."""
+    try:
+        text = Path("/proc/sys/fs/fuse/max_request_timeout").read_text(encoding="ascii")
+    except OSError:
+        return math.inf  # a kernel that has no such limit
+    limit = int(text)
+    return max(1.0, limit * 0.8) if limit else math.inf
 
 
 def _ledger_limits(config: Config) -> LedgerLimits:

@@ -6,8 +6,9 @@ broker, a turn to the ledgers, new rules to the policy.
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -28,7 +29,11 @@ from lamfuse.store.journal import FileJournal
 
 __all__ = ["DaemonBackend", "Facts"]
 
+log = logging.getLogger(__name__)
+
 _WATCH_BUFFER = 512
+#: A page that somebody waits for cannot be dropped; the others must not wait for it (seconds).
+_FORGET_S = 5.0
 
 
 @dataclass(slots=True)
@@ -57,7 +62,7 @@ class DaemonBackend:
         mounted: Mounted,
         broker: Broker,
         journal: FileJournal,
-        reread: Callable[[], list[str]],
+        reread: Callable[[], Awaitable[list[str]]],
     ) -> None:
         self._facts = facts
         self._mounted = mounted
@@ -147,7 +152,7 @@ class DaemonBackend:
     async def reload(self) -> wire.ReloadReply:
         """Read the configuration again; a bad one leaves the old in force."""
         try:
-            problems = self._reread()
+            problems = await self._reread()
         except LamfuseError as error:
             self._note_reload(str(error))
             return wire.ReloadReply(done=False, message=str(error))
@@ -206,11 +211,16 @@ class DaemonBackend:
     async def _forget_everything(self) -> None:
         """Let the kernel forget what it was told under the old rules, contents and names."""
         inodes = list(self._mounted.tree.inodes)
-        await trio.to_thread.run_sync(
-            _forget_in_kernel,
-            [inode.nodeid for inode in inodes if inode not in self._mounted.virtual],
-            [(parent.nodeid, name) for inode in inodes for parent, name in inode.names()],
-        )
+        with trio.move_on_after(_FORGET_S) as scope:
+            await trio.to_thread.run_sync(
+                _forget_in_kernel,
+                [inode.nodeid for inode in inodes if inode not in self._mounted.virtual],
+                [(parent.nodeid, name) for inode in inodes for parent, name in inode.names()],
+                abandon_on_cancel=True,
+                limiter=trio.CapacityLimiter(1),
+            )
+        if scope.cancelled_caught:
+            log.warning("the kernel still forgets what it was told under the old rules")
 
     def _note_reload(self, problem: str) -> None:
         try:

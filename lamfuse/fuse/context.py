@@ -36,6 +36,9 @@ __all__ = ["Mounted"]
 
 log = logging.getLogger(__name__)
 
+#: Invalidating may wait for replies of ours: it must never use up the threads that replies need.
+_invalidations = trio.CapacityLimiter(4)
+
 
 @dataclass(slots=True)
 class Mounted:
@@ -153,7 +156,9 @@ class Mounted:
         self.background.start_soon(self._drop_pages, inode.nodeid)
 
     async def _drop_pages(self, nodeid: int) -> None:
-        await trio.to_thread.run_sync(self.invalidate, nodeid, abandon_on_cancel=True)
+        await trio.to_thread.run_sync(
+            self.invalidate, nodeid, abandon_on_cancel=True, limiter=_invalidations
+        )
 
     def after_change(self, inode: Inode, fd: int, *, now: float) -> Stat:
         """Note what our own operation left of *inode*; *fd* refers to it."""

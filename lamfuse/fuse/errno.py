@@ -9,8 +9,8 @@ from __future__ import annotations
 import errno
 import functools
 import logging
-from collections.abc import Awaitable, Callable
-from typing import Concatenate, ParamSpec, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import pyfuse3
 import trio
@@ -61,8 +61,8 @@ def refused(refusal: Refusal) -> pyfuse3.FUSEError:
 
 
 def guarded(
-    handler: Callable[Concatenate[_S, _P], Awaitable[_R]],
-) -> Callable[Concatenate[_S, _P], Awaitable[_R]]:
+    handler: Callable[Concatenate[_S, _P], Coroutine[Any, Any, _R]],
+) -> Callable[Concatenate[_S, _P], Coroutine[Any, Any, _R]]:
     """Let only FUSEError (and a cancellation) out of *handler*.
 
     OSError of the backing tree keeps its errno.

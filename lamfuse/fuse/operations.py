@@ -143,7 +143,7 @@ class ViewOperations(pyfuse3.Operations):
         return await creating.symlink(self._mounted, parent_inode, name, target, ctx)
 
     @guarded
-    async def rename(  # noqa: PLR0917 - the signature is pyfuse3's
+    async def rename(
         self,
         parent_inode_old: pyfuse3.InodeT,
         name_old: pyfuse3.FileNameT,

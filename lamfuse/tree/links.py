@@ -39,6 +39,16 @@ class Anchor:
     aliases: tuple[bytes, ...] = ()
 
 
+@dataclass(slots=True)
+class _Walk:
+    """Where a walk stands: at which components below which anchor, and what is still to do."""
+
+    anchor: Anchor
+    at: list[bytes]
+    todo: list[bytes]
+    followed: int = 0
+
+
 class Links:
     """Judges link targets. *hides* tells whether a real path is hidden (``is_dir`` None.
 
@@ -90,63 +100,62 @@ class Links:
     def _anchor_of(self, path: bytes) -> Anchor | None:
         return next((a for a in self._anchors if paths.contains(a.path, path)), None)
 
-    def _enter(self, components: list[bytes]) -> tuple[Anchor, list[bytes]] | None:
-        """Find the anchor that an absolute path begins with.
-
-        Returns it and the components behind.
-        """
-        for anchor in self._anchors:
-            for place in (anchor.path, *anchor.aliases):
-                known = list(paths.components(place))
-                if components[: len(known)] == known:
-                    return anchor, components[len(known) :]
-        return None
-
     def _land(
         self, anchor: Anchor, directory: bytes, target: bytes
     ) -> tuple[Anchor, list[bytes]] | None:
-        """Walk *target* inside the view: the anchor it lands in and the components from there.
+        """Walk *target* inside the view, and return the anchor it lands in and what follows it.
 
         None when it leaves the view, meets a hidden name, or never ends.
         """
-        todo = _named(target)
-        at = list(paths.components(paths.relative(anchor.path, directory)))
-        followed = 0
-        if target.startswith(b"/"):
-            entered = self._enter(todo)
-            if entered is None:
+        here = list(paths.components(paths.relative(anchor.path, directory)))
+        walk = _Walk(anchor, here, _named(target))
+        if target.startswith(b"/") and not self._enter(walk):
+            return None
+        while walk.todo:
+            if not self._step(walk):
                 return None
-            anchor, todo = entered
-            at = []
-        while todo:
-            name = todo.pop(0)
-            if name == b"..":
-                if not at:
-                    return None
-                at.pop()
-                continue
-            at.append(name)
-            kind, text = self._look(anchor, at)
-            if kind == stat.S_IFLNK:
-                followed += 1
-                if followed > _MOST_LINKS:
-                    return None
-                at.pop()
-                if text.startswith(b"/"):
-                    entered = self._enter(_named(text) + todo)
-                    if entered is None:
-                        return None
-                    anchor, todo = entered
-                    at = []
-                else:
-                    todo = _named(text) + todo
-            elif kind is None and (b".." in todo or self._is_hidden(anchor, at + todo, None)):
-                return None
-            elif kind is None:
-                return anchor, at + todo
-            elif kind == _HIDDEN:
-                return None
-        return anchor, at
+        return walk.anchor, walk.at
+
+    def _enter(self, walk: _Walk) -> bool:
+        """Begin at the anchor that an absolute path leads into; False: it leads to none."""
+        for anchor in self._anchors:
+            for place in (anchor.path, *anchor.aliases):
+                known = list(paths.components(place))
+                if walk.todo[: len(known)] == known:
+                    walk.anchor, walk.at, walk.todo = anchor, [], walk.todo[len(known) :]
+                    return True
+        return False
+
+    def _step(self, walk: _Walk) -> bool:
+        """Go one component further; False where there is no answer."""
+        name = walk.todo.pop(0)
+        if name == b"..":
+            if not walk.at:
+                return False
+            walk.at.pop()
+            return True
+        walk.at.append(name)
+        kind, text = self._look(walk.anchor, walk.at)
+        if kind == stat.S_IFLNK:
+            return self._follow(walk, text)
+        if kind is None:
+            return self._dangle(walk)
+        return kind != _HIDDEN
+
+    def _follow(self, walk: _Walk, text: bytes) -> bool:
+        walk.followed += 1
+        if walk.followed > _MOST_LINKS:
+            return False
+        walk.at.pop()
+        walk.todo = _named(text) + walk.todo
+        return not text.startswith(b"/") or self._enter(walk)
+
+    def _dangle(self, walk: _Walk) -> bool:
+        """Take the rest as it is written: nothing stands there that could lead elsewhere."""
+        walk.at += walk.todo
+        is_safe = b".." not in walk.todo and not self._is_hidden(walk.anchor, walk.at, None)
+        walk.todo = []
+        return is_safe
 
     def _is_hidden(self, anchor: Anchor, at: list[bytes], is_dir: bool | None) -> bool:  # noqa: FBT001 - tri-state as in the denylist
         return self._hides(paths.join(anchor.path, b"/".join(at)), is_dir)
