@@ -185,14 +185,14 @@ class Pattern:
     """One line in gitignore syntax.
 
     ``anchored``: it speaks of one place below the directory that the patterns belong to.
-    ``by_name``: the last name of a path decides alone. ``negated``: a ``!`` line.
+    ``negated``: a ``!`` line.
     ``above`` are literal names that stand before the pattern. *line* has no blanks at its end and
     is no comment (:func:`parse` sees to that). Raises RuleError.
     """
 
-    __slots__ = ("_folded", "_plain", "anchored", "by_name", "dir_only", "negated", "text")
+    __slots__ = ("_folded", "_plain", "anchored", "dir_only", "negated", "text")
 
-    def __init__(self, line: str, index: int = 0, above: Sequence[str] = ()) -> None:
+    def __init__(self, line: str, index: int, above: Sequence[str] = ()) -> None:
         self.text = line
         self.negated = line.startswith("!")
         body = line[1:] if self.negated else line
@@ -204,9 +204,11 @@ class Pattern:
         self.anchored = rooted or (len(parts) > 1 and parts[0] != "**")
         if not parts or any(part in {"", ".", ".."} for part in parts):
             raise RuleError(line, index, "no path can match it: a name in it is empty, . or ..")
+        if (rooted or len(parts) > 1) and any("**" in part and part != "**" for part in parts):
+            # Git's documentation reads it as one ``*``, git itself at times as any depth.
+            raise RuleError(line, index, "in a path, ** must stand alone between slashes; write *")
         if not self.anchored and len(parts) == 1 and parts != ["**"]:
             parts.insert(0, "**")
-        self.by_name = not self.anchored and len(parts) == len(("**", "name")) and parts[1] != "**"
         if parts[-1] == "**" and len(parts) > 1 and not self.negated:
             # ``x/**/`` is everything in x. Git leaves out its files, and nobody means that.
             self.dir_only = False
@@ -245,7 +247,7 @@ class Pattern:
         if self.dir_only and not is_dir:
             return False
         segments = self._folded if is_folded else self._plain
-        return _match_segments(segments, names[-1:] if self.by_name else names)
+        return _match_segments(segments, names)
 
 
 def parse(lines: Sequence[str], home: bytes) -> tuple[Pattern, ...]:

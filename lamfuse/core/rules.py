@@ -142,8 +142,6 @@ class Denylist:
         path = paths.join(parent, name)
         at_home = paths.contains(self._home, path)
         names = paths.components(paths.relative(self._home, path) if at_home else path)
-        if not names:
-            return None
         default, person, _ = candidates
         spelled = spellings(names)
         found = find(default, spelled, is_dir=is_dir, anchored=at_home)

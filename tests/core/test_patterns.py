@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from lamfuse.core.patterns import (
     Pattern,
@@ -74,6 +75,8 @@ def _matches(line: str, path: str, *, is_dir: bool | None = False) -> bool:
         pytest.param("\\!a", "!a", id="escaped-exclamation"),
         pytest.param("a\\*", "a*", id="escaped-star"),
         pytest.param("a\\ ", "a ", id="escaped-blank"),
+        pytest.param("a**c", "abc", id="stars-in-a-name"),
+        pytest.param("**c", "abc", id="stars-before-a-name"),
         pytest.param("a b/c", "a b/c", id="inner-blank"),
         pytest.param("a /c", "a /c", id="blank-before-a-slash"),
         pytest.param("[a] /c", "a /c", id="blank-after-a-glob-before-a-slash"),
@@ -143,6 +146,10 @@ def test_a_directory_pattern_needs_a_directory(line: str) -> None:
         pytest.param("./a", "empty, . or ..", id="dot"),
         pytest.param("a/../b", "empty, . or ..", id="dots"),
         pytest.param("a/.", "empty, . or ..", id="dot-at-the-end"),
+        pytest.param("a**/b", "stand alone", id="stars-before-a-slash"),
+        pytest.param("a/**b", "stand alone", id="stars-after-a-slash"),
+        pytest.param("/a**", "stand alone", id="stars-after-an-anchor"),
+        pytest.param("***/a", "stand alone", id="three-stars"),
         pytest.param("a\\", "backslash", id="backslash-at-the-end"),
         pytest.param("a\\/b", "backslash", id="backslash-before-a-slash"),
         pytest.param("a[", "not closed", id="open-bracket"),
@@ -198,11 +205,11 @@ def test_with_the_root_as_home_a_leading_slash_is_an_anchor() -> None:
 def test_exact_is_the_one_path_a_pattern_can_match(
     line: str, exact: tuple[str, ...] | None
 ) -> None:
-    assert Pattern(line).exact == exact
+    assert Pattern(line, 0).exact == exact
 
 
 def test_names_above_are_literal() -> None:
-    pattern = Pattern("/a", above=("x*", "[y]", "\\"))
+    pattern = Pattern("/a", 0, above=("x*", "[y]", "\\"))
 
     assert pattern.exact == ("x*", "[y]", "\\", "a")
 
@@ -258,10 +265,21 @@ def test_the_quick_answer_never_loses_a_match(
     assert set(candidates) == {p for p in patterns if p.may_end_with(spell(name))}
 
 
+def test_an_unknown_translation_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for regex in ("x/x(?:(?P<ps_d>/)|$)", "^x/y"):
+        monkeypatch.setattr(
+            GitIgnoreSpecPattern, "pattern_to_regex", lambda _line, regex=regex: (regex, True)
+        )
+        with pytest.raises(RuleError, match="unknown way"):
+            parse(["x*"], HOME)
+
+
 def test_a_plain_name_has_no_candidates() -> None:
     quick = PatternSet(parse(DEFAULT_DENY, HOME))
 
     assert not quick.may_match(("report.md",))
+    assert not any(quick.may_match((name,)) for name in ("xpem", "x.pe", "env", ".envx", "id_rs"))
+    assert not PatternSet(parse(["a*b", "a?"], HOME)).may_match(("ac?",))
     assert quick.candidates(("report.md",)) == ()
     assert not PatternSet(()).may_match(("a",))
 

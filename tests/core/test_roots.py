@@ -76,6 +76,10 @@ def test_splitting_is_total_and_gives_absolute_roots(value: str | list[str | Non
     assert len(set(result.paths)) == len(result.paths)
 
 
+def test_a_root_list_is_a_value() -> None:
+    assert {split_roots("/a", HOME), split_roots("/a/", HOME)} == {split_roots(["/a"], HOME)}
+
+
 @pytest.mark.requirement("H22")
 def test_default_write_roots() -> None:
     assert DEFAULT_WRITE_ROOTS == (

@@ -296,6 +296,15 @@ def test_an_exception_does_not_take_back_a_rule() -> None:
     assert denylist.rule_for(b"/home/u/a/c/b", is_dir=False) == DenyRule("b", "person")
 
 
+@pytest.mark.parametrize(
+    "path", [b"/home/u/Own", b"/home/u/own/x", b"/home/u/OWN", b"/home/u/Own."]
+)
+def test_an_own_place_with_capitals_is_hidden_in_every_spelling(path: bytes) -> None:
+    denylist = Denylist(HOME, own=(b"/home/u/Own",))
+
+    assert denylist.rule_for(path, is_dir=None) == DenyRule(OWN, "own")
+
+
 def test_own_places_are_written_normalised() -> None:
     denylist = Denylist(HOME, own=(b"/a//b/",), own_except=(b"/a/b/./c",))
 

@@ -62,6 +62,10 @@ _BUILD = b"/home/u/work/scratch/build"
         pytest.param("~/", b"/home/u/a/b", True, True, id="all-of-home"),
         pytest.param("~/", b"/home/u", False, False, id="not-home-itself"),
         pytest.param("~/", b"/home/u2/a", False, False, id="not-a-longer-home"),
+        pytest.param("~/Notes", b"/home/u/Notes", True, True, id="capitals"),
+        pytest.param("~/Notes", b"/home/u/notes", False, True, id="capitals-in-another-case"),
+        pytest.param("/srv", b"/srv", True, True, id="one-name"),
+        pytest.param("/srv", b"/srv/a", False, True, id="below-one-name"),
         pytest.param("~/a\\ ", b"/home/u/a ", True, True, id="escaped-blank"),
         pytest.param("~/a ", b"/home/u/a", True, True, id="blank-after"),
     ],
@@ -140,6 +144,7 @@ def test_without_a_home_a_tilde_means_nothing() -> None:
 def test_a_rule_is_a_value() -> None:
     assert _rule("~/a") == _rule("~/a")
     assert _rule("~/a") != _rule("~/b")
+    assert "_parsed" not in repr(_rule("~/a"))
     with pytest.raises(dataclasses.FrozenInstanceError):
         _rule("~/a").allow = False  # type: ignore[misc] # that is what must fail
 
