@@ -19,7 +19,7 @@ from lamfuse.control import wire
 from lamfuse.core.approval import Scope
 from lamfuse.core.errors import NotRunningError, RefusedError
 
-__all__ = ["Client", "connect", "is_running"]
+__all__ = ["Client", "connect", "dial", "is_running"]
 
 #: Seconds to wait for a reply. The daemon answers at once; a reload walks what the kernel has
 #: cached.
@@ -36,16 +36,21 @@ def connect(path: bytes) -> Client:
     Raises :class:`NotRunningError` when nobody listens and :class:`RefusedError` when the daemon
     does not talk to us.
     """
-    connection = _open(path)
-    if connection is None:
-        raise NotRunningError("no lamfuse daemon runs for this home. Start one with: lamfuse mount")
-    client = Client(connection)
+    client = Client(dial(path))
     try:
         client.greet()
     except BaseException:
         client.close()
         raise
     return client
+
+
+def dial(path: bytes) -> socket.socket:
+    """Return a connection to whoever listens at *path*; nothing has been said on it yet."""
+    connection = _open(path)
+    if connection is None:
+        raise NotRunningError("no lamfuse daemon runs for this home. Start one with: lamfuse mount")
+    return connection
 
 
 def is_running(path: bytes) -> bool:
