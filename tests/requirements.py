@@ -62,7 +62,8 @@ REQUIREMENTS: dict[str, Requirement] = {
     "H17": Requirement("An approval that cannot be shown is refused."),
     "H18": Requirement("The ledger is keyed by the resolved real path."),
     "H19": Requirement(
-        "Tools for the agent are off until switched on, and then absent.", HOME_TOOLS
+        "Tools for the agent are off until switched on, and absent until then.",
+        rest="that the seven home tools heed it",
     ),
     "H20": Requirement("The order of path resolution; containment by components."),
     "H21": Requirement("The default denylist, always applied; additions in gitignore syntax."),
