@@ -160,11 +160,14 @@ class Mounted:
             self.invalidate, nodeid, abandon_on_cancel=True, limiter=_invalidations
         )
 
-    def after_change(self, inode: Inode, fd: int, *, now: float) -> Stat:
-        """Note what our own operation left of *inode*; *fd* refers to it."""
+    def after_change(self, inode: Inode, fd: int, session: str) -> Stat:
+        """Note what an operation of *session* left of *inode*; *fd* refers to it.
+
+        For every other session the object was changed by somebody else.
+        """
         seen = syscalls.fstat(fd)
-        for session in self.gate.sessions.all():
-            session.ledger.note_change(seen.dev, seen.ino, seen.ctime_ns, seen.size, now)
+        ledger = self.gate.sessions.get(session).ledger
+        ledger.note_change(seen.dev, seen.ino, seen.ctime_ns, seen.size, trio.current_time())
         inode.size = seen.size
         return seen
 

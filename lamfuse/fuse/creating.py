@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyfuse3
-import trio
 
 from lamfuse.core import paths
 from lamfuse.core.operations import Operation
@@ -257,7 +256,7 @@ async def link(
         with mounted.acting(permit):
             syscalls.link(source.fd, target.dirfd, target.name)
         target.refresh()
-        mounted.after_change(inode, source.fd, now=trio.current_time())
+        mounted.after_change(inode, source.fd, session)
         known, entry = _enter(mounted, parent, target, permit)
         known.lookups += 1
         return entry

@@ -7,6 +7,7 @@ request that is not listed here is refused by pyfuse3 with ENOSYS: a test keeps
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import pyfuse3
@@ -17,6 +18,7 @@ from lamfuse.fuse import creating, directory, reading, removing, writing
 from lamfuse.fuse.context import Mounted
 from lamfuse.fuse.errno import guarded
 from lamfuse.tree import syscalls
+from lamfuse.tree.handles import FileHandle
 
 __all__ = ["UNSUPPORTED", "ViewOperations", "reads_only"]
 
@@ -26,6 +28,8 @@ UNSUPPORTED = {
     "init": "nothing is to be done before the first request",
     "stacktrace": "a way to make the daemon write its stack to the log; not for callers of a view",
 }
+
+log = logging.getLogger(__name__)
 
 _ACCESS_MODE = 3
 _TRUNCATE = 0o1000
@@ -56,8 +60,11 @@ class ViewOperations(pyfuse3.Operations):
         return reading.lookup(self._mounted, parent_inode, name, self._mounted.session(ctx))
 
     async def forget(self, inode_list: Sequence[tuple[pyfuse3.InodeT, int]]) -> None:
-        """Take lookups off. It may raise nothing: an unknown number is a fault of our own."""
-        reading.forget(self._mounted, [(int(nodeid), count) for nodeid, count in inode_list])
+        """Take lookups off. Nothing may be raised here: it would end the mount."""
+        try:
+            reading.forget(self._mounted, [(int(nodeid), count) for nodeid, count in inode_list])
+        except Exception:
+            log.exception("fault in forget")
 
     @guarded
     async def getattr(
@@ -210,7 +217,9 @@ class ViewOperations(pyfuse3.Operations):
     @guarded
     async def release(self, fh: pyfuse3.FileHandleT) -> None:
         """Close an open file."""
-        self._mounted.handles.release(fh)
+        handle = self._mounted.handles.release(fh)
+        if isinstance(handle, FileHandle):
+            self._mounted.tree.inodes.drop_unknown(handle.inode)
 
     @guarded
     async def fsync(self, fh: pyfuse3.FileHandleT, datasync: bool) -> None:  # noqa: FBT001 - the signature is pyfuse3's

@@ -9,7 +9,6 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pyfuse3
-import trio
 
 from lamfuse.core import paths
 from lamfuse.core.operations import Operation
@@ -103,7 +102,7 @@ def _forget_name(
             mounted.tree.keep_nameless(inode, target.fd)
     permit.session.ledger.note_gone(permit.request.subjects[-1].identity)
     if seen.links and inode is not None:
-        mounted.after_change(inode, target.fd, now=trio.current_time())
+        mounted.after_change(inode, target.fd, permit.session.name)
 
 
 async def rename(
@@ -196,7 +195,6 @@ def _after_rename(
     """Let table, handles and ledger follow."""
     source, target = targets
     exchange = permit.request.operation is Operation.EXCHANGE
-    now = trio.current_time()
     ledger = permit.session.ledger
     moved = mounted.tree.inodes.find(*_key(source))
     replaced = mounted.tree.inodes.find(*_key(target)) if target.fd >= 0 else None
@@ -216,7 +214,7 @@ def _after_rename(
     if permit.request.operation is Operation.REPLACE:
         ledger.note_gone(permit.request.subjects[1].identity)
     if moved is not None:
-        mounted.after_change(moved, source.fd, now=now)
+        mounted.after_change(moved, source.fd, permit.session.name)
     subject = source.subject() if source.fd >= 0 else permit.request.subjects[0]
     ledger.note_moved(subject, permit.request.paths[1])
     if permit.request.subjects[0].is_directory:

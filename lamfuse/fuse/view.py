@@ -175,10 +175,8 @@ class View:
 
     def _may_cross(self, parent: Inode, directory: bytes, name: bytes, seen: Stat) -> bool:
         """Whether another file system may be entered here: only at a configured root."""
-        if seen.mount == parent.mount and not stat.S_ISDIR(seen.mode):
-            return True  # file systems that number devices by themselves (overlay, btrfs)
         if seen.mount and seen.mount == parent.mount:
-            return True
+            return True  # one file system with several device numbers (btrfs, overlay)
         return self.policy.roots.is_root(paths.join(directory, name))
 
 

@@ -64,7 +64,7 @@ async def open_target(
     permit = await mounted.authorize(Examined(mounted.view, describe, (target,)))
     with mounted.acting(permit):
         fd = _open_granted(target.fd, flags)
-    mounted.after_change(inode, fd, now=trio.current_time())
+    mounted.after_change(inode, fd, session)
     handle = FileHandle(
         inode, fd, flags, session, permit.session.ledger.epoch, ctx.pid, mounted.view.rules
     )
@@ -120,7 +120,7 @@ async def write(mounted: Mounted, fh: int, offset: int, data: bytes) -> int:
     except OSError:
         mounted.drop_pages(handle.inode)
         raise
-    mounted.after_change(handle.inode, handle.fd, now=trio.current_time())
+    mounted.after_change(handle.inode, handle.fd, handle.session)
     if written < len(data):
         mounted.drop_pages(handle.inode)
     return written
@@ -238,7 +238,7 @@ async def _carry_out(
     with mounted.acting(permit):
         for change in changes:
             change.apply()
-    mounted.after_change(inode, target.fd, now=trio.current_time())
+    mounted.after_change(inode, target.fd, session)
 
 
 def _check_rights(operation: Operation, target: Target) -> None:
@@ -334,4 +334,4 @@ async def change_xattr(
                 syscalls.remove_xattr(target.fd, name)
             else:
                 syscalls.set_xattr(target.fd, name, value)
-        mounted.after_change(inode, target.fd, now=trio.current_time())
+        mounted.after_change(inode, target.fd, session)
