@@ -82,6 +82,7 @@ class Reach:
                 f"core.{path.stem}": data.contexts_by_lineno(str(path))
                 for path in CORE.glob("*.py")
             }
+        self._loaded: dict[str, frozenset[str]] = {}
         self.files = tuple(str(path.relative_to(ROOT)) for path in sorted(TESTS.rglob("test_*.py")))
 
     def _record(self, scratch: Path) -> float:
@@ -100,11 +101,26 @@ class Reach:
             sys.exit("mutate: the tests of the core fail without any mutation")
         return time.monotonic() - started
 
+    def _loaded_by(self, test_file: str) -> frozenset[str]:
+        """Return the modules of the core that a test file loads, directly or not."""
+        if test_file not in self._loaded:
+            found: set[str] = set()
+            todo = [ROOT / test_file]
+            while todo:
+                for path in imported_files(todo.pop()):
+                    name = f"core.{path.stem}" if path.parent == CORE else str(path)
+                    if name not in found:
+                        found.add(name)
+                        todo.append(path)
+            self._loaded[test_file] = frozenset(found)
+        return self._loaded[test_file]
+
     def tests_for(self, module: str, mutation: operators.Mutation) -> tuple[str, ...]:
         """Return what to run for a mutation, the module's own test file first."""
         own = f"tests/core/test_{module.removeprefix('core.')}"
         if mutation.at_import:
-            return tuple(sorted(self.files, key=lambda name: not name.startswith(own)))
+            files = [name for name in self.files if module in self._loaded_by(name)]
+            return tuple(sorted(files, key=lambda name: (not name.startswith(own), name)))
         by_line = self.lines[module]
         contexts = {name for line in mutation.lines for name in by_line.get(line, [])}
         nodes = contexts - {""}
@@ -113,6 +129,21 @@ class Reach:
         if len(nodes) > MANY_TESTS:
             nodes = {node.partition("::")[0] for node in nodes}
         return tuple(sorted(nodes, key=lambda name: (not name.startswith(own), name)))
+
+
+def imported_files(path: Path) -> Iterator[Path]:
+    """Yield the files of the core and of the tests that a file imports."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        for name in names:
+            if name.startswith(("lamfuse.core.", "tests.")):
+                file = ROOT.joinpath(*name.split(".")).with_suffix(".py")
+                if file.is_file():
+                    yield file
 
 
 def generated(module: str, enums: dict[str, list[str]], reach: Reach) -> Iterator[Mutant]:
