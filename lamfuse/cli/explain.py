@@ -56,6 +56,9 @@ def command(*, path: bytes, home: bytes | None, config: bytes | None, json: bool
     policy = app.build_policy(options.load(dirs, config), dirs, dirs.mountpoint)
     route = follow(policy, _out_of_view(os.path.abspath(path), dirs.mountpoint, policy.home))
     explanations = policy.explain(route.end, route.kind)
+    if route.hidden and route.kind is None:
+        # Nobody looked whether something is there: both ways.
+        explanations = [*policy.explain(route.end, FileKind.FILE), *explanations]
     if json:
         render.data(_as_data(route, explanations))
         return
@@ -147,7 +150,10 @@ def _lines(route: Route, policy: Policy) -> list[str]:
     ]
     place = render.person_path(route.end)
     if route.hidden:
-        lines.append(f"{place} is hidden: {names.show_name(route.hidden.encode())}")
+        lines.append(
+            f"{place} is hidden: {names.show_name(route.hidden.encode(errors='surrogateescape'))}"
+        )
+        lines.append("It is not listed, cannot be found, and no such name can be made:")
     elif route.stop:
         lines.append(f"{place} cannot be looked at: {route.stop}")
     elif route.kind is None:
@@ -163,7 +169,11 @@ def _lines(route: Route, policy: Policy) -> list[str]:
 
 def _table(explanations: list[Explanation]) -> list[str]:
     rows = [
-        (item.operation, _VERDICTS[item.verdict], names.show_name(item.rule.encode()))
+        (
+            item.operation,
+            _VERDICTS[item.verdict],
+            names.show_name(item.rule.encode(errors="surrogateescape")),
+        )
         for item in explanations
     ]
     return render.table(rows, indent="  ")

@@ -58,6 +58,18 @@ def command(
         act(click.echo)
     else:
         click.echo(background.detach(act, dirs.log_file))
+        _say_if_nobody_asks(dirs)
+
+
+def _say_if_nobody_asks(dirs: Dirs) -> None:
+    """Tell the person when no channel could put a question right now."""
+    with contextlib.suppress(NotRunningError), client.connect(dirs.socket) as connected:
+        status = connected.status()
+        if not status.watchers and not any(channel.ready for channel in status.channels):
+            render.aside(
+                "Note: nothing can ask you yet. Start lamfuse watch in another terminal, or every"
+                " question is refused."
+            )
 
 
 def _check_not_served(dirs: Dirs) -> None:

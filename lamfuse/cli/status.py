@@ -6,6 +6,7 @@ import click
 
 from lamfuse.cli import options, render
 from lamfuse.control import wire
+from lamfuse.core import names
 
 __all__ = ["command"]
 
@@ -41,7 +42,7 @@ def _lines(status: wire.Status) -> list[str]:
         ("file tools", "on" if status.file_access else "off"),
         *_many("read root", [root.text for root in status.read_roots]),
         *_many("write root", [root.text for root in status.write_roots]),
-        ("asks by", ", ".join(channels) or "nothing but the control socket"),
+        ("asks by", ", ".join(channels) or "nothing (attach with: lamfuse watch)"),
         ("questions", f"{status.open_questions} open"),
         *_many("session", [_session(session) for session in status.sessions]),
         ("journal", _journal(status.journal)),
@@ -65,5 +66,7 @@ def _session(session: wire.SessionView) -> str:
 
 
 def _journal(journal: wire.JournalView) -> str:
-    text = f"{journal.path.text}, {journal.count} lines, last hash {journal.head[:16]}"
+    text = (
+        f"{journal.path.text}, {names.count(journal.count, 'line')}, last hash {journal.head[:16]}"
+    )
     return text if journal.writable else f"{text}; CANNOT BE WRITTEN, all changes are refused"

@@ -108,7 +108,11 @@ class JournalView(Value, frozen=True, kw_only=True):
 
 
 class Status(Value, frozen=True, kw_only=True):
-    """What a daemon says about itself. ``uptime_s`` is in seconds."""
+    """What a daemon says about itself. ``uptime_s`` is in seconds.
+
+    ``descriptors`` is how many it holds open: nobody else can count those of a process that is not
+    dumpable.
+    """
 
     version: str
     pid: int
@@ -125,3 +129,4 @@ class Status(Value, frozen=True, kw_only=True):
     open_questions: int
     journal: JournalView
     problems: tuple[str, ...] = ()
+    descriptors: int = 0
