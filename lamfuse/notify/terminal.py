@@ -118,18 +118,21 @@ class Terminal:
         self, card: Card, standing: Callable[[], Standing], shown: Callable[[], None]
     ) -> tuple[Answer, str]:
         now = standing()
-        text = "\n".join(["", *render.lines(card, now.seconds_left, now.waiting), ""])
-        await self._write(text + render.hint(card, now.seconds_left))
+        await self._write("\n".join(["", *render.lines(card, now.seconds_left, now.waiting), ""]))
         shown()
         choice = await self._chosen(card, standing)
         return Answer(choice.scope is not None, choice.scope, self.name), f"{choice.label}."
 
     async def _chosen(self, card: Card, standing: Callable[[], Standing]) -> Choice:
-        """Wait for the key of one of the choices, pressed alone and after a moment of quiet."""
+        """Wait for the key of one of the choices, pressed alone and after a moment of quiet.
+
+        The line that asks for it appears when keys begin to count.
+        """
         choices = {choice.key.encode(): choice for choice in card.choices}
         remark = ""
         await self._quiet()
         while True:
+            await self._write("\r\x1b[K" + remark + render.hint(card, standing().seconds_left))
             with trio.move_on_after(_TICK_S):
                 await trio.lowlevel.wait_readable(self._in)
             typed = self._read()
@@ -140,7 +143,6 @@ class Terminal:
             if typed:
                 await self._quiet()
                 remark = "one of these keys, alone: "
-            await self._write("\r\x1b[K" + remark + render.hint(card, standing().seconds_left))
 
     async def _quiet(self) -> None:
         """Drop what was typed, until nothing was for the arming delay."""
@@ -160,14 +162,17 @@ class Terminal:
 
     def _read(self) -> bytes:
         """Return what was typed, or nothing; raises ChannelLost when the terminal is not ours."""
-        if not self._foreground(self._in):
-            raise ChannelLost("moved to the background")
+        self._look_who_is_in_front()
         with _unstoppable():
             self._unbuffer()
             typed = os.read(self._in, 256)
         if not typed:
             self._look_for_hang_up()
         return typed
+
+    def _look_who_is_in_front(self) -> None:
+        if not self._foreground(self._in):
+            raise ChannelLost("lamfuse is not in the foreground of its terminal")
 
     def _look_for_hang_up(self) -> None:
         poll = select.poll()
@@ -182,6 +187,7 @@ class Terminal:
     @contextlib.contextmanager
     def _keys_unbuffered(self) -> Iterator[None]:
         """Let keys come one by one and unseen, and put the mode back; interrupt keys stay alive."""
+        self._look_who_is_in_front()
         saved = termios.tcgetattr(self._in)
         try:
             with _unstoppable():
