@@ -22,13 +22,14 @@ def ids_of(decorator: ast.expr) -> list[str]:
         "pytest.mark.requirement"
     ):
         return []
-    ids = []
-    for argument in decorator.args:
-        assert isinstance(argument, ast.Constant), f"not a literal: {ast.unparse(decorator)}"
-        assert isinstance(argument.value, str), f"not a string: {ast.unparse(decorator)}"
-        ids.append(argument.value)
-    assert ids, "a mark without an id covers nothing"
-    return ids
+    # What is no literal cannot be read here, and fails as an id that nobody knows.
+    ids = [
+        argument.value
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+        else ast.unparse(argument)
+        for argument in decorator.args
+    ]
+    return ids or ["no id at all"]
 
 
 def has_test(node: ast.AST) -> bool:
@@ -126,6 +127,12 @@ def test_a_requirement_that_is_not_covered_says_what_will_bring_it(name: str) ->
             'TABLE = [pytest.param(1, marks=pytest.mark.requirement("H4"))]\ndef test_a(): ...',
             ["H4"],
             id="case-in-a-table",
+        ),
+        pytest.param(
+            "@pytest.mark.requirement(*IDS)\ndef test_a(): ...", ["*IDS"], id="not-a-literal"
+        ),
+        pytest.param(
+            "@pytest.mark.requirement()\ndef test_a(): ...", ["no id at all"], id="without-an-id"
         ),
         pytest.param('@pytest.mark.requirement("H1")\ndef fixture(): ...', [], id="no-test"),
         pytest.param('pytestmark = pytest.mark.requirement("H3")', [], id="module-without-test"),
