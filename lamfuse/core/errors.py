@@ -11,7 +11,8 @@
   * ``ChannelLost``     a notifier cannot put, or no longer puts, a question
   * ``InternalError``   a bug of our own
 
-A refusal of an agent's operation is a value (:class:`lamfuse.core.refusals.Refusal`), never an exception.
+A refusal of an agent's operation is a value (:class:`lamfuse.core.refusals.Refusal`), never an
+exception.
 """
 
 from __future__ import annotations
