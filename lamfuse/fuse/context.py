@@ -80,8 +80,11 @@ class Mounted:
         try:
             return self.view.open_visible(inode)
         except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+            self.refuse_hidden(inode)
             fd = self.nameless(inode)
-            if error.errno != errno.ESTALE or fd is None:
+            if fd is None:
                 raise
             return Target(-1, b"", syscalls.duplicate(fd), inode)
 
@@ -94,6 +97,14 @@ class Mounted:
             if not syscalls.fstat(handle.fd).links:
                 return handle.fd
         return None
+
+    def refuse_hidden(self, inode: Inode) -> None:
+        """Raise EACCES for an object that is open still but hidden since it was opened."""
+        for handle in self.handles.of(inode):
+            if syscalls.fstat(handle.fd).links and not self.view.policy.is_readable(
+                syscalls.real_path(handle.fd), is_dir=False
+            ):
+                raise PermissionError(errno.EACCES, "hidden since it was opened")
 
     def entry(
         self, parent: Inode, name: bytes, seen: Stat, dirfd: int, directory: bytes

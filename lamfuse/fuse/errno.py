@@ -68,8 +68,7 @@ def guarded(
     OSError of the backing tree keeps its errno.
     """
 
-    @functools.wraps(handler)
-    async def wall(self: _S, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    async def wall(self: _S, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         try:
             return await handler(self, *args, **kwargs)
         except (pyfuse3.FUSEError, trio.Cancelled):
@@ -80,4 +79,5 @@ def guarded(
             log.exception("fault in %s", handler.__name__)
             raise pyfuse3.FUSEError(errno.EIO) from None
 
+    functools.update_wrapper(wall, handler)
     return wall

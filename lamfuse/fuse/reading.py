@@ -74,8 +74,11 @@ def getattr_of(mounted: Mounted, nodeid: int, session: str) -> pyfuse3.EntryAttr
     try:
         dirfd, directory, name, seen = mounted.view.locate(inode)
     except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+        mounted.refuse_hidden(inode)
         fd = mounted.nameless(inode)
-        if error.errno != errno.ESTALE or fd is None:
+        if fd is None:
             raise
         return mounted.attributes(inode, syscalls.fstat(fd))
     return mounted.attributes(inode, seen, (dirfd, directory, name))
