@@ -260,7 +260,8 @@ class Policy:
             return
         if not below.complete:
             yield _refusal(Reason.TOO_BIG, "too much below it to look through")
-        root = self.roots.root_of(destination)
+        at_home = paths.contains(self.home, destination)
+        root = self.home if at_home else self.roots.root_of(destination)
         if root is None or below.climb > paths.depth(root, destination):
             yield _refusal(Reason.CLIMBS, "a link below it would lead out")
         for old, new, is_dir in _below(source, destination):
