@@ -98,6 +98,7 @@ class DaemonBackend:
             open_questions=len(self._broker.questions()),
             journal=journal,
             problems=tuple(facts.problems),
+            descriptors=len(os.listdir("/proc/self/fd")) - 1,
         )
 
     async def pending(self) -> tuple[wire.QuestionView, ...]:
