@@ -58,7 +58,7 @@ def _text(value: Value) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return names.show_name(value.encode(errors="surrogateescape"))
+            return names.show_text(value)
         case list():
             return ", ".join(_text(item) for item in value) or "-"
         case _:

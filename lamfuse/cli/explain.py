@@ -150,9 +150,7 @@ def _lines(route: Route, policy: Policy) -> list[str]:
     ]
     place = render.person_path(route.end)
     if route.hidden:
-        lines.append(
-            f"{place} is hidden: {names.show_name(route.hidden.encode(errors='surrogateescape'))}"
-        )
+        lines.append(f"{place} is hidden: {names.show_text(route.hidden)}")
         lines.append("It is not listed, cannot be found, and no such name can be made:")
     elif route.stop:
         lines.append(f"{place} cannot be looked at: {route.stop}")
@@ -172,7 +170,7 @@ def _table(explanations: list[Explanation]) -> list[str]:
         (
             item.operation,
             _VERDICTS[item.verdict],
-            names.show_name(item.rule.encode(errors="surrogateescape")),
+            names.show_text(item.rule),
         )
         for item in explanations
     ]

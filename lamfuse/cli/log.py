@@ -177,7 +177,7 @@ def _words(told: _Told, home: bytes) -> str:
     match told.line.entry.record:
         case records.StartRecord() as start:
             at = f" at {_shown((start.mountpoint,), home)}" if start.mountpoint else ""
-            version = names.show_name(start.version.encode())
+            version = names.show_text(start.version)
             return f"lamfuse {version}, pid {start.pid}, {_shown((start.home,), b'')}{at}"
         case records.StopRecord(reason=reason):
             return _text(reason)
@@ -220,7 +220,7 @@ def _shown(places: tuple[bytes, ...], home: bytes) -> str:
 
 
 def _text(text: str) -> str:
-    return names.show_name(text.encode(errors="surrogatepass"))
+    return names.show_text(text)
 
 
 def _errno(number: int) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from lamfuse.control import wire
 from lamfuse.core import names, wording
 from lamfuse.core.target import Caller
+from lamfuse.notify import render as cards
 from lamfuse.store.dirs import user_home
 
 __all__ = [
@@ -69,12 +70,7 @@ def printable(text: str) -> str:
 
     Names in messages are made visible before; this is for what others wrote into an error.
     """
-    return "".join(
-        character
-        if character.isprintable() or character == "\n"
-        else character.encode("unicode_escape", "surrogatepass").decode()
-        for character in text
-    )
+    return "\n".join(map(cards.printable, text.split("\n")))
 
 
 def person_path(path: bytes) -> str:
