@@ -216,7 +216,8 @@ def is_of_proc(argument: ast.expr) -> bool:
     text = value.decode("ascii", "replace") if isinstance(value, bytes) else value
     if not isinstance(text, str) or not text.startswith("/proc/"):
         return False
-    return not {"fd", "root", "cwd"} & set(text.split("/"))
+    parts = text.split("/")
+    return "fd" not in parts[:-1] and not {"root", "cwd"} & set(parts)
 
 
 def file_calls(path: Path) -> list[str]:
