@@ -27,6 +27,7 @@ from lamfuse.engine.open_questions import Entry, OpenQuestions, Standing, Waiter
 from lamfuse.engine.outcomes import Outcome, Reply, ReplyKind
 from lamfuse.engine.ports import CallerWatch, Journal, Notifier
 from lamfuse.engine.recording import question_record, record_end
+from lamfuse.engine.turns import OTHER
 
 __all__ = ["Broker", "Describe", "Limits", "Outcome", "Reply", "ReplyKind", "Standing"]
 
@@ -307,10 +308,10 @@ class Broker:
         )
 
     def _is_full_of_questions(self, session: str) -> bool:
-        return (
-            len(self._open) >= self.limits.open_in_all
-            or self._open.of_session(session) >= self.limits.open_in_session
-        )
+        if len(self._open) >= self.limits.open_in_all:
+            return True
+        # "Other" is everybody who was not started by lamfuse: no one agent that could crowd others.
+        return session != OTHER and self._open.of_session(session) >= self.limits.open_in_session
 
     def _new_question(
         self,

@@ -8,12 +8,13 @@ import tracemalloc
 import pytest
 import trio
 import trio.testing
-from lamfuse.core.refusals import Reason
 
 from lamfuse.core.approval import Answer, Scope, State
 from lamfuse.core.errors import ChannelLost, InternalError
+from lamfuse.core.refusals import Reason
 from lamfuse.engine.broker import Limits, Reply, ReplyKind
 from lamfuse.engine.open_questions import ID_ALPHABET
+from lamfuse.engine.turns import OTHER
 from tests.engine.fakes import OFFERS, Bench, FakeNotifier, make_request
 
 settle = trio.testing.wait_all_tasks_blocked
@@ -408,6 +409,14 @@ class TestCaps:
         assert len(bench.journal.questions()) == 16
         other = await bench.call(session="other")
         assert other.outcome is None
+
+    async def test_everybody_else_together_may_have_as_many_questions_as_there_may_be(
+        self, bench: Bench
+    ) -> None:
+        calls = [await bench.call(b"%d" % number, session=OTHER) for number in range(65)]
+
+        assert [call.outcome for call in calls[:64]] == [None] * 64
+        assert calls[64].result.reason is Reason.QUEUE_FULL
 
     async def test_the_sixty_fifth_question_is_refused(self, bench: Bench) -> None:
         for number in range(64):
