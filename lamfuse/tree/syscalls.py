@@ -12,11 +12,9 @@ import errno
 import os
 import stat
 import struct
-import threading
 from collections.abc import Iterator
-from typing import NamedTuple
 
-from lamfuse.core.target import Identity
+from lamfuse.tree.statx import Stat, fstat, identity, raise_errno, stat_at
 
 __all__ = [
     "EXCHANGE",
@@ -69,17 +67,9 @@ EXCHANGE = 2
 NOT_READABLE = frozenset({errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ESTALE})
 
 _AT_EMPTY_PATH = 0x1000
-_AT_SYMLINK_NOFOLLOW = 0x100
-_AT_NO_AUTOMOUNT = 0x800
-_STATX_WANTED = 0x7FF | 0x800 | 0x1000  # basic, birth time, mount id
-_STATX_MNT_ID = 0x1000
-_STATX = struct.Struct("=IIQIIIHxxQQQQ qIi qIi qIi qIi IIII Q 104x")
-_HANDLE_BYTES = 128
 _UTIME_OMIT = (1 << 30) - 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
-_statx = _libc.statx
-_statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_char_p)
 _renameat2 = _libc.renameat2
 _renameat2.argtypes = (
     ctypes.c_int,
@@ -88,107 +78,8 @@ _renameat2.argtypes = (
     ctypes.c_char_p,
     ctypes.c_uint,
 )
-_name_to_handle_at = _libc.name_to_handle_at
-_name_to_handle_at.argtypes = (
-    ctypes.c_int,
-    ctypes.c_char_p,
-    ctypes.c_char_p,
-    ctypes.POINTER(ctypes.c_int),
-    ctypes.c_int,
-)
 _utimensat = _libc.utimensat
 _utimensat.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int)
-
-
-class Stat(NamedTuple):
-    """What statx tells of an object.
-
-    Times are nanoseconds; ``mount`` is the mount id (0: unknown).
-    """
-
-    mode: int
-    links: int
-    uid: int
-    gid: int
-    rdev: int
-    size: int
-    blocks: int
-    block_size: int
-    atime_ns: int
-    mtime_ns: int
-    ctime_ns: int
-    birth_ns: int
-    dev: int
-    ino: int
-    mount: int
-
-
-class _Buffers(threading.local):
-    """One statx buffer a thread: the call releases the interpreter lock."""
-
-    def __init__(self) -> None:
-        self.statx = ctypes.create_string_buffer(_STATX.size)
-
-
-_buffers = _Buffers()
-
-
-def _raise_errno() -> None:
-    number = ctypes.get_errno()
-    raise OSError(number, os.strerror(number))
-
-
-def _statx_call(dirfd: int, name: bytes, flags: int) -> Stat:
-    buffer = _buffers.statx
-    if _statx(dirfd, name, flags | _AT_NO_AUTOMOUNT, _STATX_WANTED, buffer):
-        _raise_errno()
-    (
-        mask, block_size, _attributes, links, uid, gid, mode, ino, size, blocks, _attr_mask,
-        asec, ansec, _1, bsec, bnsec, _2, csec, cnsec, _3, msec, mnsec, _4,
-        rmajor, rminor, dmajor, dminor, mount,
-    ) = _STATX.unpack(buffer)  # fmt: skip
-    return Stat(
-        mode,
-        links,
-        uid,
-        gid,
-        os.makedev(rmajor, rminor) if rmajor or rminor else 0,
-        size,
-        blocks,
-        block_size,
-        asec * 1_000_000_000 + ansec,
-        msec * 1_000_000_000 + mnsec,
-        csec * 1_000_000_000 + cnsec,
-        bsec * 1_000_000_000 + bnsec,
-        (dmajor << 32) | dminor,
-        ino,
-        mount if mask & _STATX_MNT_ID else 0,
-    )
-
-
-def stat_at(dirfd: int, name: bytes) -> Stat:
-    """Return what *name* in *dirfd* is, without following a link."""
-    return _statx_call(dirfd, name, _AT_SYMLINK_NOFOLLOW)
-
-
-def fstat(fd: int) -> Stat:
-    """Return what the open descriptor *fd* (O_PATH or not) refers to."""
-    return _statx_call(fd, b"", _AT_EMPTY_PATH)
-
-
-def identity(fd: int, stat: Stat) -> Identity:
-    """Return the identity of the object behind *fd*; *stat* is its fresh stat.
-
-    The file handle of the kernel holds the inode generation: a number that is used again differs.
-    """
-    buffer = ctypes.create_string_buffer(8 + _HANDLE_BYTES)
-    struct.pack_into("=Ii", buffer, 0, _HANDLE_BYTES, 0)
-    mount = ctypes.c_int()
-    generation = b""
-    if not _name_to_handle_at(fd, b"", buffer, ctypes.byref(mount), _AT_EMPTY_PATH):
-        size, kind = struct.unpack_from("=Ii", buffer, 0)
-        generation = struct.pack("=i", kind) + buffer.raw[8 : 8 + size]
-    return Identity(stat.dev, stat.ino, stat.birth_ns, generation)
 
 
 def open_root(path: bytes) -> int:
@@ -333,7 +224,7 @@ def remove_directory(dirfd: int, name: bytes) -> None:
 def rename(old_dirfd: int, old: bytes, new_dirfd: int, new: bytes, flags: int) -> None:
     """Rename, with NOREPLACE or EXCHANGE."""
     if _renameat2(old_dirfd, old, new_dirfd, new, flags):
-        _raise_errno()
+        raise_errno()
 
 
 def chmod(fd: int, mode: int) -> None:
@@ -345,7 +236,7 @@ def chown(fd: int, uid: int, gid: int) -> None:
     """Set owner and group (-1: leave) of the very object behind *fd*, link or not."""
     if _libc.fchownat(fd, b"", ctypes.c_uint(uid & 0xFFFFFFFF), ctypes.c_uint(gid & 0xFFFFFFFF),
                       _AT_EMPTY_PATH):  # fmt: skip
-        _raise_errno()
+        raise_errno()
 
 
 def set_times(fd: int, atime_ns: int | None, mtime_ns: int | None) -> None:
@@ -357,7 +248,7 @@ def set_times(fd: int, atime_ns: int | None, mtime_ns: int | None) -> None:
         for value in (atime_ns, mtime_ns)
     )
     if _utimensat(fd, b"", times, _AT_EMPTY_PATH):
-        _raise_errno()
+        raise_errno()
 
 
 def sync(fd: int, *, data_only: bool) -> None:
