@@ -102,11 +102,8 @@ class DaemonBackend:
         )
 
     async def pending(self) -> tuple[wire.QuestionView, ...]:
-        """Return the open questions, oldest first; each counts as shown from now on."""
-        questions = self._broker.questions()
-        for question in questions:
-            self._broker.mark_shown(question.id)
-        return tuple(self._question(question) for question in questions)
+        """Return the open questions, oldest first; looking at the list shows none of them."""
+        return tuple(self._question(question) for question in self._broker.questions())
 
     async def show(self, question_id: str) -> wire.QuestionView | None:
         """Return an open question and mark it as shown to a person."""
