@@ -147,7 +147,9 @@ def _table() -> dict[str, Change]:
         "rename NOREPLACE": Change(
             lambda d: rename2(d / "file", d / "moved", NOREPLACE), "rename"
         ),
-        "exchange": Change(lambda d: rename2(d / "file", d / "other", EXCHANGE), "exchange", destructive=True),
+        "exchange": Change(
+            lambda d: rename2(d / "file", d / "other", EXCHANGE), "exchange", destructive=True
+        ),
     }  # fmt: skip
     return table
 
