@@ -55,6 +55,10 @@ class Ledger:
 
     ``turn`` counts a person's turns; ``epoch`` grows whenever grants end, so that what was opened
     under an older epoch has to be looked at again. Times are monotonic seconds.
+
+    ``files`` are the paths granted for this turn, with the object that the person was shown there;
+    None where nothing stood yet: then only what this session makes there is covered. ``listed`` are
+    the paths that run later and that a question named beside its own.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -63,6 +67,7 @@ class Ledger:
     started: float = 0.0
     last_change: float = 0.0
     files: dict[bytes, Identity | None] = field(default_factory=dict)
+    listed: set[bytes] = field(default_factory=set)
     folders: list[FolderGrant] = field(default_factory=list)
     births: dict[tuple[int, int], Birth] = field(default_factory=dict)
     declined: set[Hashable] = field(default_factory=set)
@@ -81,6 +86,7 @@ class Ledger:
         self.started = now
         self.last_change = now
         self.files.clear()
+        self.listed.clear()
         self.folders.clear()
         self.births.clear()
 
@@ -124,10 +130,10 @@ class Ledger:
         if not self.started:
             self.started = now
         if offer.scope is Scope.FILE:
-            for subject in _granted_subjects(request):
+            granted = _granted_subjects(request)
+            for subject in granted:
                 self.files[subject.path] = subject.identity
-            for path in classed:
-                self.files.setdefault(path, None)
+            self.listed.update({*classed}.difference(subject.path for subject in granted))
         elif offer.scope is Scope.FOLDER:
             self.folders.append(FolderGrant(offer.path, offer.existing is not None))
 
@@ -137,7 +143,7 @@ class Ledger:
         *classed* are the paths of the request that run later outside: each needs a grant of its
         own.
         """
-        if any(path not in self.files for path in classed):
+        if any(path not in self.files and path not in self.listed for path in classed):
             return None
         verb = TABLE[request.operation].verb
         if is_atomic_save(request) and self.is_born(request.subjects[0]):
@@ -198,8 +204,10 @@ class Ledger:
             return None
         if subject.path in self.files:
             granted = self.files[subject.path]
-            if granted is None or granted == subject.identity or born:
+            if born or (granted is not None and granted == subject.identity):
                 return "this file for this turn"
+        if subject.path in self.listed:
+            return "this file for this turn"
         if has_grant:
             return None
         for folder in self.folders:
@@ -212,7 +220,7 @@ class Ledger:
         created = request.subjects[-1]
         if request.operation is Operation.LINK and not self.is_born(request.subjects[0]):
             return None
-        if created.path in self.files:
+        if created.path in self.files or created.path in self.listed:
             return "this file for this turn"
         if classed:
             return None
@@ -266,8 +274,5 @@ def question_key(request: Request) -> Hashable:
 
 
 def _granted_subjects(request: Request) -> tuple[Subject, ...]:
-    """The subjects that *this file for this turn* is about.
-
-    What is written to or comes into being.
-    """
+    """Return what *this file for this turn* is about: what is written to or comes into being."""
     return request.subjects[-1:]
