@@ -302,10 +302,9 @@ class Broker:
     # --- parts ---
 
     def _is_full(self, session: str) -> bool:
-        return (
-            self._open.waiting() >= self.limits.waiting_in_all
-            or self._open.waiting(session) >= self.limits.waiting_in_session
-        )
+        if self._open.waiting() >= self.limits.waiting_in_all:
+            return True
+        return session != OTHER and self._open.waiting(session) >= self.limits.waiting_in_session
 
     def _is_full_of_questions(self, session: str) -> bool:
         if len(self._open) >= self.limits.open_in_all:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import signal
 import termios
 from collections.abc import Callable, Iterator
@@ -150,7 +149,6 @@ class Terminal:
             self._flush()
             with trio.move_on_after(self._arming_s):
                 await trio.lowlevel.wait_readable(self._in)
-                self._look_for_hang_up()
                 continue
             return
 
@@ -161,24 +159,18 @@ class Terminal:
         return True
 
     def _read(self) -> bytes:
-        """Return what was typed, or nothing; raises ChannelLost when the terminal is not ours."""
+        """Return what was typed, or nothing; raises ChannelLost, or OSError without a terminal.
+
+        After a hang-up every look at the mode fails.
+        """
         self._look_who_is_in_front()
         with _unstoppable():
             self._unbuffer()
-            typed = os.read(self._in, 256)
-        if not typed:
-            self._look_for_hang_up()
-        return typed
+            return os.read(self._in, 256)
 
     def _look_who_is_in_front(self) -> None:
         if not self._foreground(self._in):
             raise ChannelLost("lamfuse is not in the foreground of its terminal")
-
-    def _look_for_hang_up(self) -> None:
-        poll = select.poll()
-        poll.register(self._in, select.POLLIN)
-        if any(event & (select.POLLHUP | select.POLLERR) for _, event in poll.poll(0)):
-            raise ChannelLost("the terminal hung up")
 
     def _flush(self) -> None:
         with _unstoppable():

@@ -426,6 +426,16 @@ class TestCaps:
         assert call.result.reason is Reason.QUEUE_FULL
         assert len(bench.broker.questions()) == 64
 
+    async def test_with_the_queue_full_an_open_question_can_still_be_joined(
+        self, bench: Bench
+    ) -> None:
+        for number in range(64):
+            await bench.call(b"%d" % number, session=OTHER)
+        joining = await bench.call(b"0", session=OTHER)
+
+        assert joining.outcome is None
+        assert len(bench.broker.questions()) == 64
+
     async def test_calls_that_join_are_bounded_too(self, bench: Bench) -> None:
         calls = [await bench.call(tid=number) for number in range(65)]
 
