@@ -138,7 +138,7 @@ def expand(written: object, home: bytes) -> bytes:
         raise PathError("it holds a NUL byte")
     path = encode(written)
     if path == b"~" or path.startswith(b"~/"):
-        return normalise(home + b"/" + path[1:])
+        return normalise(home + b"/" + path.removeprefix(b"~"))
     if path.startswith(b"~"):
         raise PathError("it means another user's home (write ./~ for a name that starts with ~)")
     return normalise(path if path.startswith(b"/") else home + b"/" + path)

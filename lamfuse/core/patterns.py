@@ -187,13 +187,14 @@ class Pattern:
     ``anchored``: it speaks of one place below the directory that the patterns belong to.
     ``negated``: a ``!`` line.
     ``above`` are literal names that stand before the pattern. *line* has no blanks at its end and
-    is no comment (:func:`parse` sees to that). Raises RuleError.
+    is no comment (:func:`parse` sees to that). ``text`` is *written*, as the person wrote the line,
+    or else *line*. Raises RuleError.
     """
 
     __slots__ = ("_folded", "_plain", "anchored", "dir_only", "negated", "text")
 
-    def __init__(self, line: str, index: int, above: Sequence[str] = ()) -> None:
-        self.text = line
+    def __init__(self, line: str, index: int, above: Sequence[str] = (), written: str = "") -> None:
+        self.text = written or line
         self.negated = line.startswith("!")
         body = line[1:] if self.negated else line
         self.dir_only = body.endswith("/")
@@ -203,11 +204,15 @@ class Pattern:
             del parts[0]
         self.anchored = rooted or (len(parts) > 1 and parts[0] != "**")
         if not parts or any(part in {"", ".", ".."} for part in parts):
-            raise RuleError(line, index, "no path can match it: a name in it is empty, . or ..")
+            raise RuleError(
+                self.text, index, "no path can match it: a name in it is empty, . or .."
+            )
         if (rooted or len(parts) > 1) and any("**" in part and part != "**" for part in parts):
             # Git's documentation reads it as one ``*``, git itself at times as any depth.
-            raise RuleError(line, index, "in a path, ** must stand alone between slashes; write *")
-        if not self.anchored and len(parts) == 1 and parts != ["**"]:
+            raise RuleError(
+                self.text, index, "in a path, ** must stand alone between slashes; write *"
+            )
+        if not self.anchored and parts[0] != "**":
             parts.insert(0, "**")
         if parts[-1] == "**" and len(parts) > 1 and not self.negated:
             # ``x/**/`` is everything in x. Git leaves out its files, and nobody means that.
@@ -218,27 +223,28 @@ class Pattern:
                 [_fold(part) for part in parts], [_fold(name) for name in above]
             )
         except ValueError as error:
-            raise RuleError(line, index, str(error)) from error
+            raise RuleError(self.text, index, str(error)) from error
 
     @property
     def exact(self) -> tuple[str, ...] | None:
         """The one path that the pattern can match, as components, or None."""
         literals = [segment.literal if segment else None for segment in self._plain]
-        if self.dir_only or not self.anchored:
+        if self.dir_only:
             return None
         names = tuple(name for name in literals if name is not None)
         return names if len(names) == len(literals) else None
 
     @property
-    def last(self) -> tuple[Segment | None, Segment | None]:
+    def last(self) -> tuple[Segment, Segment] | None:
         """The last segment, as written and folded; None where any name may come last."""
-        return self._plain[-1], self._folded[-1]
+        plain, folded = self._plain[-1], self._folded[-1]
+        return (plain, folded) if plain and folded else None
 
     def may_end_with(self, name: Sequence[str]) -> bool:
         """Tell whether a path whose last name has the spellings *name* can be matched at all."""
-        plain, folded = self.last
-        if plain is None or folded is None:
+        if self.last is None:
             return True
+        plain, folded = self.last
         return plain.matches(name[0]) or any(folded.matches(text) for text in name)
 
     def matches(self, spelling: Spelling, *, is_dir: bool) -> bool:
@@ -279,13 +285,11 @@ def _parse_line(line: str, index: int, home: bytes) -> Pattern | None:
     body = text.removeprefix("!")
     if body == "~" or body.startswith("~/"):
         body = body[1:]
-    if home != b"/" and f"{body}/".startswith(f"{decode(home)}/"):
+    if f"{body}/".startswith(f"{decode(home)}/"):
         raise RuleError(
             line, index, "patterns start at the home directory; write ~/ in place of it"
         )
-    pattern = Pattern(sign + body, index)
-    pattern.text = text
-    return pattern
+    return Pattern(sign + body, index, written=text)
 
 
 def _segments(parts: Sequence[str], above: Sequence[str]) -> _Segments:
@@ -315,15 +319,14 @@ class PatternSet:
         ends: set[str] = set()
         starts: set[str] = set()
         self._globs: list[Segment] = []
-        self._any_name = False
-        for segment in (segment for pattern in self.patterns for segment in pattern.last):
-            if segment is None:
-                self._any_name = True
-            elif segment.literal is not None:
+        lasts = [pattern.last for pattern in self.patterns]
+        self._any_name = None in lasts
+        for segment in (segment for last in lasts if last for segment in last):
+            if segment.literal is not None:
                 exact.add(segment.literal)
-            elif not _SPECIAL.search(segment.text[1:]) and segment.text[0] == "*":
+            elif segment.text[0] == "*" and not _SPECIAL.search(segment.text[1:]):
                 ends.add(segment.text[1:])
-            elif not _SPECIAL.search(segment.text[:-1]) and segment.text[-1] == "*":
+            elif segment.text[-1] == "*" and not _SPECIAL.search(segment.text[:-1]):
                 starts.add(segment.text[:-1])
             else:
                 self._globs.append(segment)

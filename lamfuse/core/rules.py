@@ -107,7 +107,7 @@ class Denylist:
 
         This runs for each name that is looked up or listed: most names have no candidate at all.
         """
-        if name in {b"", b".", b".."} or b"/" in name:
+        if name in {b".", b".."} or b"/" in name:
             return self.rule_for(parent + b"/" + name, is_dir=is_dir)
         try:
             candidates = self._candidates[name]
@@ -162,12 +162,12 @@ class _OwnPlaces:
 
     def __init__(self, places: Sequence[bytes], exceptions: Sequence[bytes]) -> None:
         self._places = [
-            (len(names), is_folded, names)
+            (len(names), names)
             for place in places
-            for is_folded, names in spellings(paths.components(paths.normalise(place)))
+            for _, names in spellings(paths.components(paths.normalise(place)))
         ]
         self._exceptions = tuple(map(paths.normalise, exceptions))
-        self.names = frozenset(names[-1] for _, _, names in self._places if names)
+        self.names = frozenset(names[-1] for _, names in self._places if names)
         self.ways = frozenset(
             way
             for exception in self._exceptions
@@ -191,8 +191,8 @@ class _OwnPlaces:
         """Return how deep the innermost place is that holds *path*, or None."""
         depths = [
             depth
-            for is_folded, names in spellings(paths.components(path))
-            for depth, place_is_folded, place in self._places
-            if is_folded is place_is_folded and names[:depth] == place
+            for _, names in spellings(paths.components(path))
+            for depth, place in self._places
+            if names[:depth] == place
         ]
         return max(depths, default=None)

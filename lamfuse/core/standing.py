@@ -59,7 +59,7 @@ class StandingRule:
         return any(
             pattern.matches((is_folded, names[:end]), is_dir=True)
             for is_folded, names in spelled
-            for end in range(1, len(names) + 1)
+            for end, _ in enumerate(names, start=1)
             for pattern in self._parsed
         )
 
@@ -74,7 +74,7 @@ def _parse(line: str, index: int, home: bytes) -> Pattern:
         raise RuleError(line, index, "it must be absolute or start with ~/")
     if body.endswith("/"):
         body += "**"
-    return Pattern(body, index, above)
+    return Pattern(body, index, above, written=line)
 
 
 class StandingRules:

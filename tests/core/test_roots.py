@@ -48,13 +48,30 @@ def test_split_roots(value: str | list[str], found: tuple[bytes, ...]) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        pytest.param("x/y,/a", "'x/y' is not used as a root: it is not absolute", id="relative"),
-        pytest.param("./x,/a", "'./x' is not used as a root: it is not absolute", id="dot"),
-        pytest.param("~x,/a", "'~x' is not used as a root: it means another", id="other-user"),
-        pytest.param("/\0,/a", "'/\\x00' is not used as a root: it holds a NUL", id="nul"),
+        pytest.param(
+            "x/y,/a",
+            "'x/y' is not used as a root: it is not absolute (start it with / or ~/)",
+            id="relative",
+        ),
+        pytest.param(
+            "./x,/a",
+            "'./x' is not used as a root: it is not absolute (start it with / or ~/)",
+            id="dot",
+        ),
+        pytest.param(
+            "~x,/a",
+            "'~x' is not used as a root: it means another user's home "
+            "(write ./~ for a name that starts with ~)",
+            id="other-user",
+        ),
+        pytest.param("/\0,/a", "'/\\x00' is not used as a root: it holds a NUL byte", id="nul"),
         pytest.param([3, "/a"], "3 is not used as a root: it is not text", id="number"),
         pytest.param([None, "/a"], "None is not used as a root: it is not text", id="none"),
-        pytest.param(["/\ud800", "/a"], "no file name can hold", id="surrogate"),
+        pytest.param(
+            ["/\ud800", "/a"],
+            "'/\\ud800' is not used as a root: it holds a character that no file name can hold",
+            id="surrogate",
+        ),
     ],
 )
 def test_a_bad_entry_is_reported_and_disables_no_other(
@@ -63,8 +80,7 @@ def test_a_bad_entry_is_reported_and_disables_no_other(
     result = split_roots(value, HOME)
 
     assert result.paths == (b"/a",)
-    assert len(result.problems) == 1
-    assert problem in result.problems[0]
+    assert result.problems == (problem,)
 
 
 @pytest.mark.requirement("H23")
@@ -74,6 +90,10 @@ def test_splitting_is_total_and_gives_absolute_roots(value: str | list[str | Non
 
     assert all(paths.normalise(path) == path for path in result.paths)
     assert len(set(result.paths)) == len(result.paths)
+
+
+def test_areas_have_names() -> None:
+    assert [area.value for area in Area] == ["outside", "read", "write"]
 
 
 def test_a_root_list_is_a_value() -> None:

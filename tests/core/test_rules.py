@@ -187,6 +187,11 @@ def test_the_root_may_be_home() -> None:
         pytest.param(["a", "!a/"], "a", True, None, id="as-a-directory"),
         pytest.param(["a", "!a/"], "a", None, "a", id="unknown-kind-is-the-strictest"),
         pytest.param(["*.log", "!keep/"], "keep/x.log", True, "*.log", id="not-what-lies-below"),
+        pytest.param(["a/**", "!a/**/"], "a/b", True, None, id="directories-taken-back"),
+        pytest.param(["a/**", "!a/**/"], "a/b", False, "a/**", id="files-not-taken-back"),
+        pytest.param(["a/**/"], "a/b", False, "a/**/", id="below-with-a-slash"),
+        pytest.param(["x[\u00df]"], "x\u00df", False, "x[\u00df]", id="only-as-written"),
+        pytest.param(["*a*"], "xay", False, "*a*", id="inside"),
         pytest.param(["x", "!X"], "x", False, "x", id="taken-back-in-another-case"),
         pytest.param(["x", "!x"], "X", False, None, id="taken-back-in-every-case"),
         pytest.param(["# .x", "", " "], ".x", False, None, id="comments-and-blanks"),
@@ -322,6 +327,21 @@ def test_what_is_no_name_is_judged_as_a_path(name: bytes) -> None:
     expected = denylist.rule_for(HOME + b"/x/" + name, is_dir=None)
     assert denylist.rule_for_name(HOME + b"/x", name, is_dir=None) == expected
     assert (expected is not None) is (b".env" in name or b".ssh" in name)
+
+
+@pytest.mark.parametrize("name", [b".", b".."])
+def test_a_directory_is_not_hidden_by_the_dots_that_stand_for_it(name: bytes) -> None:
+    denylist = Denylist(HOME, ["?", "??"])
+
+    assert denylist.rule_for_name(HOME + b"/abc", name, is_dir=True) is None
+    assert denylist.rule_for_name(HOME + b"/abc", b"x.", is_dir=True) is not None
+
+
+def test_the_root_as_an_own_place_hides_everything() -> None:
+    denylist = Denylist(HOME, own=(b"/",))
+
+    assert denylist.rule_for(b"/", is_dir=True) is not None
+    assert denylist.rule_for(HOME, is_dir=True) is not None
 
 
 def test_a_name_is_judged_in_its_directory_each_time() -> None:
