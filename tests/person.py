@@ -97,12 +97,16 @@ class Person:
         self._thread = threading.Thread(target=self._run, name="person", daemon=True)
         self._thread.start()
 
-    def close(self) -> None:
-        """Stop watching."""
+    def stop_watching(self) -> None:
+        """Leave: no question is seen any more. It may be called again."""
         os.write(self._wake_writer, b"x")
         self._thread.join(PATIENCE_S)
         assert not self._thread.is_alive()
         self._watching.close()
+
+    def close(self) -> None:
+        """Leave for good."""
+        self.stop_watching()
         self._answering.close()
         os.close(self._wake_reader)
         os.close(self._wake_writer)
