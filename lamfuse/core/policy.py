@@ -8,23 +8,25 @@ describes the objects, and every path here is a resolved real path.
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from lamfuse.core import paths
+from lamfuse.core import paths, touched
 from lamfuse.core.operations import CHANGES, TABLE, Operation, Verb
 from lamfuse.core.refusals import Reason
 from lamfuse.core.roots import Area, Roots
 from lamfuse.core.rules import Denylist, DenyRule
 from lamfuse.core.runs_later import RunsLater
 from lamfuse.core.standing import StandingRule, StandingRules
-from lamfuse.core.target import Caller, FileKind, Request, Subject
+from lamfuse.core.target import Below, Caller, FileKind, Request, Subject
 
 __all__ = ["Decision", "Explanation", "Policy", "Verdict", "strictest"]
 
 _PROTECTED_XATTRS = ("security.", "trusted.")
 _LOCK = b".lock"
-_KEEPS_NAMES = frozenset({Verb.WRITE, Verb.ATTRIBUTES})
+_GIVES_NAMES = frozenset({Verb.CREATE, Verb.MOVE})
+_NAME_CHANGES = frozenset({Verb.DELETE, Verb.MOVE})
 
 
 class Verdict(enum.IntEnum):
@@ -72,8 +74,6 @@ def strictest(first: Decision, second: Decision) -> Decision:
         winner = max(first, second, key=lambda decision: decision.verdict)
     else:
         winner = min(first, second, key=_rank)
-    if winner.verdict is Verdict.REFUSE:
-        return winner
     return Decision(
         winner.verdict,
         winner.rule,
@@ -84,9 +84,12 @@ def strictest(first: Decision, second: Decision) -> Decision:
     )
 
 
-def _rank(decision: Decision) -> tuple[int, str, str]:
+def _rank(decision: Decision) -> tuple[object, ...]:
     order = list(Reason).index(decision.reason) if decision.reason is not None else -1
-    return order, decision.rule, decision.standing.text if decision.standing else ""
+    rule = decision.standing
+    if rule is None:
+        return order, decision.rule, 0
+    return order, decision.rule, 1, rule.text, rule.patterns, sorted(rule.verbs), rule.allow
 
 
 class Policy:
@@ -133,21 +136,29 @@ class Policy:
         it is going to be renamed onto it, and one question can be about both.
         """
         makes_directory = request.makes is FileKind.DIRECTORY
+        kinds: dict[bytes, set[bool]] = {}
+        for path, is_dir in touched.all_names(request):
+            kinds.setdefault(path, set()).update(() if is_dir is None else (is_dir,))
         found = {
             path
-            for path, is_dir in _all_paths(request)
-            if self._runs_later.rule_for(path, is_dir=makes_directory if is_dir is None else is_dir)
-            is not None
+            for path, known in kinds.items()
+            for is_dir in known or (makes_directory,)
+            if self._runs_later.rule_for(path, is_dir=is_dir) is not None
         }
         if request.operation is Operation.CREATE:
-            locked = {path.removesuffix(_LOCK) for path in found if path.endswith(_LOCK)}
             found |= {
-                path for path in locked if self._runs_later.rule_for(path, is_dir=False) is not None
+                path.removesuffix(_LOCK)
+                for path in found
+                if path.endswith(_LOCK)
+                and paths.base(path) != _LOCK
+                and self._runs_later.rule_for(path.removesuffix(_LOCK), is_dir=False) is not None
             }
         return tuple(sorted(found))
 
     def decide(self, request: Request) -> Decision:
         """Decide on *request*: allow, ask or refuse, with the rule that said so."""
+        if any(subject.unlinked for subject in request.subjects):
+            return _decide_unlinked(request)
         if request.operation not in CHANGES:
             return self._decide_reading(request)
         refused = self._refuse(request)
@@ -199,40 +210,47 @@ class Policy:
         return decision
 
     def _refuse(self, request: Request) -> Decision | None:
-        """Return the strictest refusal for any name that *request* touches, or None."""
-        refusals = [*self._refusals(request)]
-        if not refusals:
-            return None
-        result = refusals[0]
-        for refusal in refusals[1:]:
-            result = strictest(result, refusal)
-        return result
+        """Return the refusal of *request*, or None.
 
-    def _refusals(self, request: Request) -> Iterator[Decision]:
-        operation = request.operation
-        if request.makes is FileKind.DEVICE:
-            yield _refusal(Reason.DEVICE_NODE, "device nodes")
-        if operation in {Operation.SET_XATTR, Operation.REMOVE_XATTR} and request.detail.startswith(
-            _PROTECTED_XATTRS
-        ):
-            yield _refusal(Reason.PROTECTED_XATTR, "protected attributes")
-        for path, is_dir in _direct_paths(request):
-            yield from self._refuse_path(request, path, is_dir=is_dir)
-        if TABLE[operation].verb in {Verb.DELETE, Verb.MOVE}:
-            yield from self._refuse_root(request)
-        for source, destination in _moves(request):
-            yield from self._refuse_below(source, destination)
-        if operation is Operation.REPLACE and self.rename_over == "refuse":
-            yield _refusal(Reason.EXISTS, "rename_over = refuse")
+        What is said of the places comes first: where nothing may change, no refusal tells what is
+        below a directory.
+        """
+        for refusals in (self._refuse_places, self._refuse_roots, self._refuse_kind):
+            found = [*refusals(request)]
+            if found:
+                return functools.reduce(strictest, found)
+        found = [
+            refusal
+            for source, destination in touched.moves(request)
+            for refusal in self._refuse_below(source, destination)
+        ]
+        return functools.reduce(strictest, found) if found else None
 
-    def _refuse_path(
-        self, request: Request, path: bytes, *, is_dir: bool | None
-    ) -> Iterator[Decision]:
-        rule = self.denylist.rule_for(path, is_dir=is_dir)
-        if rule is not None:
-            known = any(subject.exists and subject.path == path for subject in request.subjects)
-            reason = Reason.HIDDEN_SINCE if known else Reason.DENIED_NAME
-            yield _refusal(reason, f"denylist: {rule.text}")
+    def _refuse_places(self, request: Request) -> Iterator[Decision]:
+        """Refuse hidden names, and what is not in a write root.
+
+        The other names of a file are touched by what changes its content or attributes, and by a
+        new link; a hidden one hides the file under all its names.
+        """
+        verb = TABLE[request.operation].verb
+        touches_names = verb in touched.KEEPS_NAMES or request.operation is Operation.LINK
+        for path, is_dir in touched.direct_names(request):
+            rule = self.denylist.rule_for(path, is_dir=is_dir)
+            if rule is not None:
+                # Whether something stands under a name that is to be given makes no difference.
+                given = verb in _GIVES_NAMES and path == request.paths[-1]
+                reason = Reason.DENIED_NAME if given else Reason.HIDDEN_SINCE
+                yield _refusal(reason, f"denylist: {rule.text}")
+            yield from self._refuse_area(request, path)
+        for subject in request.subjects:
+            for name in subject.other_names:
+                rule = self.denylist.rule_for(name, is_dir=subject.is_directory)
+                if rule is not None:
+                    yield _refusal(Reason.HIDDEN_SINCE, f"denylist: {rule.text}")
+                if touches_names:
+                    yield from self._refuse_area(request, name)
+
+    def _refuse_area(self, request: Request, path: bytes) -> Iterator[Decision]:
         if self.roots.area(path) is Area.WRITE:
             return
         makes_chain = (
@@ -246,12 +264,28 @@ class Policy:
                 Reason.OTHER_ROOT if linking else Reason.READ_ONLY, "not in a write root"
             )
 
-    def _refuse_root(self, request: Request) -> Iterator[Decision]:
-        for subject in request.subjects:
-            if subject.exists and any(
-                paths.contains(subject.path, root) for root in self.roots.all
-            ):
+    def _refuse_roots(self, request: Request) -> Iterator[Decision]:
+        """Refuse to take a root or its chain away, and to put anything but a new folder there."""
+        verb = TABLE[request.operation].verb
+        gives = verb in _GIVES_NAMES and request.operation is not Operation.MKDIR
+        taken = [subject.path for subject in request.subjects if subject.exists]
+        for path in (
+            *(taken if verb in _NAME_CHANGES else ()),
+            *(request.paths[-1:] if gives else ()),
+        ):
+            if any(paths.contains(path, root) for root in self.roots.all):
                 yield _refusal(Reason.ROOT_ITSELF, "a root itself")
+
+    def _refuse_kind(self, request: Request) -> Iterator[Decision]:
+        operation = request.operation
+        if request.makes is FileKind.DEVICE:
+            yield _refusal(Reason.DEVICE_NODE, "device nodes")
+        if operation in {Operation.SET_XATTR, Operation.REMOVE_XATTR} and request.detail.startswith(
+            _PROTECTED_XATTRS
+        ):
+            yield _refusal(Reason.PROTECTED_XATTR, "protected attributes")
+        if operation is Operation.REPLACE and self.rename_over == "refuse":
+            yield _refusal(Reason.EXISTS, "rename_over = refuse")
 
     def _refuse_below(self, source: Subject, destination: bytes) -> Iterator[Decision]:
         """Judge everything below a directory that is to be moved, at its old and its new place."""
@@ -260,11 +294,9 @@ class Policy:
             return
         if not below.complete:
             yield _refusal(Reason.TOO_BIG, "too much below it to look through")
-        at_home = paths.contains(self.home, destination)
-        root = self.home if at_home else self.roots.root_of(destination)
-        if root is None or below.climb > paths.depth(root, destination):
+        if self._lets_climb(source.path, destination, below):
             yield _refusal(Reason.CLIMBS, "a link below it would lead out")
-        for old, new, is_dir in _below(source, destination):
+        for old, new, is_dir in touched.below(source, destination):
             was_hidden = self.denylist.rule_for(old, is_dir=is_dir) is not None
             rule = self.denylist.rule_for(new, is_dir=is_dir)
             if was_hidden and rule is None:
@@ -274,18 +306,49 @@ class Policy:
             if self.roots.area(old) is not Area.WRITE or self.roots.area(new) is not Area.WRITE:
                 yield _refusal(Reason.READ_ONLY, "not in a write root")
 
+    def _lets_climb(self, old: bytes, new: bytes, below: Below) -> bool:
+        """Tell whether a link below would climb too far if the directory *old* became *new*.
+
+        A caller may have read it just before. What the view shows as a path from its top climbs
+        all the way: absolute targets, and those with ``..`` behind a name.
+        """
+        old_anchor, new_anchor = self._anchor_of(old), self._anchor_of(new)
+        if old_anchor is None or new_anchor is None:
+            return True
+        room = paths.depth(new_anchor, new)
+        if old_anchor == new_anchor and room >= paths.depth(old_anchor, old):
+            return False
+        rewritten = below.winds or not all(map(self._is_kept, below.absolute))
+        return rewritten or below.climb > room
+
+    def _anchor_of(self, path: bytes) -> bytes | None:
+        """Return home or the extra root below which the view shows *path*."""
+        return self.home if paths.contains(self.home, path) else self.roots.root_of(path)
+
+    def _is_kept(self, target: bytes) -> bool:
+        """Tell whether the view shows an absolute link target as it is: it leads to the system."""
+        path = paths.normalise(target)
+        return (
+            b".." not in target.split(b"/")
+            and self.roots.root_of(path) is None
+            and any(paths.contains(place, path) for place in self.link_ok)
+        )
+
     def _standing_answer(
         self, request: Request, verb: Verb, classed: tuple[bytes, ...]
     ) -> StandingRule | None:
         """Return the person's rule that answers for every path of *request*, if there is one.
 
-        A file that runs later is answered for only by a rule that names exactly that file.
+        A file that runs later is answered for only by a rule that names exactly that file. A file
+        with names that nobody knows is never changed unasked.
         """
-        every = {path for path, _ in _all_paths(request)}
+        every = {path for path, _ in touched.acted_names(request)}
         found = {path: self._standing.answer(verb, path) for path in sorted(every)}
         declined = next((rule for rule in found.values() if rule and not rule.allow), None)
         if declined is not None:
             return declined
+        if verb in touched.KEEPS_NAMES and any(map(touched.has_unknown_names, request.subjects)):
+            return None
         result = None
         for path, rule in found.items():
             if rule is None or (path in classed and not rule.names_exactly(path)):
@@ -298,44 +361,8 @@ def _refusal(reason: Reason, rule: str) -> Decision:
     return Decision(Verdict.REFUSE, rule, reason)
 
 
-def _direct_paths(request: Request) -> Iterator[tuple[bytes, bool | None]]:
-    """Yield every name that *request* itself touches, at its old and its new place.
-
-    The other names of a file are touched by what changes its content or attributes, and by a new
-    link.
-    """
-    keeps_names = TABLE[request.operation].verb in _KEEPS_NAMES
-    for subject in request.subjects:
-        is_dir = subject.is_directory if subject.exists else None
-        yield subject.path, is_dir
-        if keeps_names or request.operation is Operation.LINK:
-            for name in subject.other_names:
-                yield name, is_dir
-    for source, destination in _moves(request):
-        yield destination, source.is_directory
-
-
-def _below(source: Subject, destination: bytes) -> Iterator[tuple[bytes, bytes, bool]]:
-    """Yield (old path, new path, is it a directory) for everything below a moved directory."""
-    if source.below is not None:
-        for relative in source.below.relative:
-            old, new = paths.join(source.path, relative), paths.join(destination, relative)
-            yield old, new, relative in source.below.directories
-
-
-def _all_paths(request: Request) -> Iterator[tuple[bytes, bool | None]]:
-    yield from _direct_paths(request)
-    for source, destination in _moves(request):
-        for old, new, is_dir in _below(source, destination):
-            yield old, is_dir
-            yield new, is_dir
-
-
-def _moves(request: Request) -> Iterator[tuple[Subject, bytes]]:
-    """Yield (moved object, its new path) for a rename; an exchange has two."""
-    if TABLE[request.operation].verb is not Verb.MOVE:
-        return
-    source, destination = request.subjects
-    yield source, destination.path
-    if request.operation is Operation.EXCHANGE:
-        yield destination, source.path
+def _decide_unlinked(request: Request) -> Decision:
+    """Decide on what has no name any more, before its path: whoever holds it open goes on."""
+    if request.operation in CHANGES or request.operation is Operation.OPEN:
+        return _refusal(Reason.STALE, "it has no name any more")
+    return Decision(Verdict.ALLOW, "held open")

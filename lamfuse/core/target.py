@@ -44,7 +44,8 @@ class Below:
     ``complete`` is false when the walk met its bound: then the strictest answer counts.
     ``relative`` holds the paths of everything found, relative to the directory.
     ``climb`` is, for every link below, how many levels above the moved directory itself its target
-    climbs at most (0: none does). ``inodes`` are the inode numbers of everything found.
+    climbs at most (0: none does); ``absolute`` are the absolute targets, and ``winds`` says that a
+    relative one has ``..`` behind a name. ``inodes`` are the inode numbers of everything found.
     """
 
     relative: tuple[bytes, ...] = ()
@@ -52,6 +53,8 @@ class Below:
     inodes: frozenset[int] = frozenset()
     complete: bool = True
     climb: int = 0
+    absolute: frozenset[bytes] = frozenset()
+    winds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
