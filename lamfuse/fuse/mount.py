@@ -17,6 +17,7 @@ from contextlib import contextmanager
 import pyfuse3
 
 from lamfuse.core.errors import RefusedError
+from lamfuse.fuse import loop
 from lamfuse.fuse.operations import ViewOperations
 from lamfuse.tree import mounts
 
@@ -68,7 +69,8 @@ def mounted(operations: ViewOperations, mountpoint: bytes) -> Iterator[None]:
 
 async def serve() -> None:
     """Answer the kernel until :func:`end` is called or somebody unmounts."""
-    await pyfuse3.main(min_tasks=1, max_tasks=MAX_TASKS)
+    with loop.eager():
+        await pyfuse3.main(min_tasks=1, max_tasks=MAX_TASKS)
 
 
 def end() -> None:
