@@ -329,7 +329,7 @@ def _limits(config: Config) -> Limits:
 
 
 def _kernel_limit_s() -> float:
-    """Return how long a request may wait before the kernel aborts the whole mount, less a margin."""
+    """Return how long the kernel lets a request wait before it aborts the mount, less a margin."""
     try:
         text = Path("/proc/sys/fs/fuse/max_request_timeout").read_text(encoding="ascii")
     except OSError:

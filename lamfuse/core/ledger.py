@@ -15,7 +15,7 @@ from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.target import FileKind, Identity, Request, Subject
 
-__all__ = ["Birth", "FolderGrant", "Ledger", "Limits", "is_atomic_save", "question_key"]
+__all__ = ["Birth", "FolderGrant", "Ledger", "Limits", "is_atomic_save"]
 
 _NAME_CHANGES = frozenset({Verb.DELETE, Verb.MOVE})
 
@@ -71,13 +71,13 @@ class Ledger:
     folders: list[FolderGrant] = field(default_factory=list)
     births: dict[tuple[int, int], Birth] = field(default_factory=dict)
     declined: set[Hashable] = field(default_factory=set)
-    refusals: int = 0
+    refused: set[str] = field(default_factory=set)
 
     def new_turn(self, now: float) -> None:
         """Begin a turn for a person: every grant, decline and refusal so far is over."""
         self.turn += 1
         self.declined.clear()
-        self.refusals = 0
+        self.refused.clear()
         self.end_grants(now)
 
     def end_grants(self, now: float) -> None:
@@ -104,25 +104,30 @@ class Ledger:
         return False
 
     @property
+    def refusals(self) -> int:
+        """How many questions that had been shown were refused in this turn."""
+        return len(self.refused)
+
+    @property
     def breaker_is_open(self) -> bool:
         """Whether so much was refused in this turn that nothing is asked any more."""
         return self.refusals >= self.limits.refusals
 
     def resume(self) -> None:
         """Close the breaker."""
-        self.refusals = 0
+        self.refused.clear()
 
     def was_declined(self, request: Request) -> bool:
         """Whether this very question was declined in this turn."""
-        return question_key(request) in self.declined
+        return self.question_key(request) in self.declined
 
     def note_declined(self, request: Request) -> None:
         """Remember that this question was declined."""
-        self.declined.add(question_key(request))
+        self.declined.add(self.question_key(request))
 
-    def note_refusal(self) -> None:
-        """Count the refusal of a question that had been shown."""
-        self.refusals += 1
+    def note_refusal(self, question: str) -> None:
+        """Count the refusal of the question *question* (its id), once for all who waited for it."""
+        self.refused.add(question)
 
     def grant(self, request: Request, offer: Offer, classed: tuple[bytes, ...], now: float) -> None:
         """Enter what a yes with the scope of *offer* leaves behind."""
@@ -130,10 +135,9 @@ class Ledger:
         if not self.started:
             self.started = now
         if offer.scope is Scope.FILE:
-            granted = _granted_subjects(request)
-            for subject in granted:
-                self.files[subject.path] = subject.identity
-            self.listed.update({*classed}.difference(subject.path for subject in granted))
+            granted = request.subjects[-1]  # what is written to, or comes into being
+            self.files[granted.path] = granted.identity
+            self.listed.update({*classed} - {granted.path})
         elif offer.scope is Scope.FOLDER:
             self.folders.append(FolderGrant(offer.path, offer.existing is not None))
 
@@ -153,6 +157,10 @@ class Ledger:
         if verb is Verb.CREATE:
             return self._covers_creation(request, classed)
         return self._covers_content(request.subjects[0], has_grant=bool(classed))
+
+    def saves(self, request: Request) -> bool:
+        """Whether *request* is an atomic save: judged as a write of its destination."""
+        return is_atomic_save(request) and self.is_born(request.subjects[0])
 
     def is_born(self, subject: Subject) -> bool:
         """Whether this session created the object in this turn.
@@ -194,9 +202,21 @@ class Ledger:
             self.births.pop((identity.dev, identity.ino), None)
 
     def note_moved(self, moved: Subject, destination: bytes) -> None:
-        """Let a file grant of the destination follow the object that now stands there."""
-        if destination in self.files:
+        """Let a file grant of the destination go over to an object of this turn that stands there.
+
+        It never goes over to what was there before: that was not asked about.
+        """
+        if destination in self.files and self.is_born(moved):
             self.files[destination] = moved.identity
+
+    def question_key(self, request: Request) -> Hashable:
+        """Return what makes two questions of this session the same: the verb and the real paths.
+
+        A save is the same question as writing to the file: the temporary name differs each time.
+        """
+        if self.saves(request):
+            return (Verb.WRITE, request.paths[1:])
+        return (TABLE[request.operation].verb, request.paths)
 
     def _covers_content(self, subject: Subject, *, has_grant: bool) -> str | None:
         born = self.is_born(subject)
@@ -260,19 +280,3 @@ def is_atomic_save(request: Request) -> bool:
     if request.operation is not Operation.REPLACE:
         return False
     return all(subject.kind is FileKind.FILE for subject in request.subjects)
-
-
-def question_key(request: Request) -> Hashable:
-    """Return what makes two questions of one session the same: the verb and the real paths.
-
-    Replacing a file by a file is the same question as writing to it: the temporary name differs at
-    every attempt.
-    """
-    if is_atomic_save(request):
-        return (request.session, Verb.WRITE, request.paths[1:])
-    return (request.session, TABLE[request.operation].verb, request.paths)
-
-
-def _granted_subjects(request: Request) -> tuple[Subject, ...]:
-    """Return what *this file for this turn* is about: what is written to or comes into being."""
-    return request.subjects[-1:]

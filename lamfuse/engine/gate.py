@@ -18,7 +18,6 @@ import trio
 from lamfuse.core import offers as core_offers
 from lamfuse.core.approval import Offer, State
 from lamfuse.core.errors import InternalError, JournalError
-from lamfuse.core.ledger import is_atomic_save, question_key
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.policy import Decision, Policy, Verdict
 from lamfuse.core.records import Basis, EffectRecord, IntentRecord
@@ -189,7 +188,7 @@ class Gate:
         """
         session = self.sessions.get(request.session)
         ledger = session.ledger
-        saves = is_atomic_save(request) and ledger.is_born(request.subjects[0])
+        saves = ledger.saves(request)
         decision = await self._decide(request, saves=saves)
         if decision.verdict is Verdict.REFUSE:
             return self.refuse(request, decision.reason or Reason.READ_ONLY, decision.rule)
@@ -239,7 +238,7 @@ class Gate:
             shown,
             offers,
             core_offers.default_scope(shown),
-            (question_key(request), _fingerprint(request)),
+            (session.ledger.question_key(request), _fingerprint(request)),
             runs_later=decision.runs_later,
             turn=session.ledger.turn,
         )
@@ -266,8 +265,8 @@ class Gate:
     def _refuse_outcome(self, session: Session, request: Request, outcome: Outcome) -> Refusal:
         if outcome.state is State.DECLINED:
             session.ledger.note_declined(request)
-        if outcome.was_shown and outcome.state is not State.GONE:
-            session.ledger.note_refusal()
+        if outcome.question is not None and outcome.was_shown and outcome.state is not State.GONE:
+            session.ledger.note_refusal(outcome.question.id)
         reason = outcome.reason or _REASONS[outcome.state]
         return self.refuse(request, reason, outcome.detail)
 

@@ -115,7 +115,7 @@ def test_what_fits_passes(check: Check, text: str, mountpoint: str | None) -> No
         ),
     ],
 )
-def test_what_does_not_fit_is_named(  # noqa: PLR0917 - a row of the table
+def test_what_does_not_fit_is_named(
     check: Check, place: Path, text: str, mountpoint: str | None, key: str, why: str
 ) -> None:
     home = place / "home"
