@@ -72,7 +72,7 @@ class Mounted:
     ) -> pyfuse3.EntryAttributes:
         """Return the attributes of *inode*; *place* is (dirfd, directory path, name) of a link."""
         if stat.S_ISLNK(seen.mode) and place is not None:
-            return fill(inode, seen, len(self.view.link_text(*place) or b""))
+            return fill(inode, seen, len(self.view.link_text(inode, *place) or b""))
         return fill(inode, seen)
 
     def open_object(self, inode: Inode) -> Target:

@@ -90,7 +90,7 @@ def readlink(mounted: Mounted, nodeid: int) -> bytes:
     if stat.S_ISREG(inode.kind) or inode.is_directory:
         raise OSError(errno.EINVAL, "not a link")
     dirfd, directory, name, _ = mounted.view.locate(inode)
-    text = mounted.view.link_text(dirfd, directory, name)
+    text = mounted.view.link_text(inode, dirfd, directory, name)
     if text is None:
         raise PermissionError(errno.EACCES, "the link leads out of the view")
     return text

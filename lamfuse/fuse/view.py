@@ -161,14 +161,36 @@ class View:
                 raise DeniedNameError(path, f"denylist: {rule.text}")
             yield target
 
-    def link_text(self, dirfd: int, directory: bytes, name: bytes) -> bytes | None:
-        """Return what the link *name* says in the view; None when it has no answer there."""
+    def link_text(self, inode: Inode, dirfd: int, directory: bytes, name: bytes) -> bytes | None:
+        """Return what the link *inode*, seen as *name*, says in the view; None: it has no answer.
+
+        The kernel does not say from where it follows the link. So there is an answer only where it
+        is the same from every name that the link has, and from where the kernel takes the folder
+        to be: somebody may have moved it outside the view.
+        """
         fd = syscalls.open_path(dirfd, name)
         try:
             target = syscalls.read_link(fd)
         finally:
             syscalls.close(fd)
-        return self.links.judge(directory, target)
+        places = {directory, *self._places_of(inode)}
+        texts = {None if place is None else self.links.judge(place, target) for place in places}
+        return texts.pop() if len(texts) == 1 else None
+
+    def _places_of(self, inode: Inode) -> Iterator[bytes | None]:
+        """Yield every folder from which a link can be followed; None for an unknown one."""
+        is_single = inode.others is None
+        for parent, name in inode.names():
+            try:
+                dirfd, directory = self.directory(parent)
+                if not is_single and not inode.is_object(syscalls.stat_at(dirfd, name)):
+                    continue
+            except OSError as error:
+                if error.errno not in syscalls.NOT_READABLE:
+                    raise
+                continue  # gone, or hidden: then it cannot be followed from there
+            yield directory
+            yield self.tree.shown_path(parent)
 
     def _hides_path(self, path: bytes, is_dir: bool | None) -> bool:  # noqa: FBT001 - called positionally by Links
         return path in self.mountpoints or not self.policy.is_readable(path, is_dir=is_dir)

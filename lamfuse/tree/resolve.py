@@ -31,6 +31,8 @@ _KINDS = {
 }
 #: Objects without a name that are held at most.
 _MOST_NAMELESS = 256
+#: A path of 4,096 bytes has at most 2,048 components; a longer chain is a loop in the table.
+_DEEPEST = 2100
 _STALE = "it is no longer where it was seen"
 
 
@@ -150,6 +152,19 @@ class Tree:
     def directory_path(self, inode: Inode) -> bytes:
         """Return where the directory *inode* really is now."""
         return syscalls.real_path(self.directories.fd(inode))
+
+    def shown_path(self, inode: Inode) -> bytes | None:
+        """Return where the kernel takes the directory *inode* to be; None when that is unknown.
+
+        It is another place than the real one after a move that was not made through the view.
+        """
+        names: list[bytes] = []
+        while not self.directories.is_anchor(inode):
+            if inode.parent is None or len(names) > _DEEPEST:
+                return None
+            names.append(inode.name)
+            inode = inode.parent
+        return paths.join(self.directory_path(inode), b"/".join(reversed(names)))
 
     def open_object(self, inode: Inode) -> int:
         """Return an O_PATH descriptor of *inode*, by any name that still leads to it.
