@@ -131,6 +131,10 @@ class Mounted:
     @contextmanager
     def acting(self, permit: Permit) -> Iterator[None]:
         """Carry out what *permit* is for: its effect, done or not, goes to the journal."""
+        ledger = permit.session.ledger
+        for subject in permit.request.subjects:
+            if not ledger.is_born(subject):  # not any more: what the act leaves is not all ours
+                ledger.note_gone(subject.identity)
         try:
             yield
         except BaseException as error:
@@ -171,15 +175,24 @@ class Mounted:
             self.invalidate, nodeid, abandon_on_cancel=True, limiter=_invalidations
         )
 
-    def after_change(self, inode: Inode, fd: int, session: str) -> Stat:
-        """Note what an operation of *session* left of *inode*; *fd* refers to it.
+    def before_write(self, handle: FileHandle) -> None:
+        """Let a file that somebody else changed no longer count as born in this turn."""
+        ledger = self.gate.sessions.get(handle.session).ledger
+        birth = ledger.births.get((handle.inode.dev, handle.inode.ino))
+        if birth is None:
+            return
+        seen = syscalls.fstat(handle.fd)
+        if (birth.ctime_ns, birth.size) != (seen.ctime_ns, seen.size):
+            ledger.note_gone(birth.identity)
+
+    def after_change(self, fd: int, session: str) -> Stat:
+        """Note what an operation of *session* left of the object behind *fd*.
 
         For every other session the object was changed by somebody else.
         """
         seen = syscalls.fstat(fd)
         ledger = self.gate.sessions.get(session).ledger
         ledger.note_change(seen.dev, seen.ino, seen.ctime_ns, seen.size, trio.current_time())
-        inode.size = seen.size
         return seen
 
     def is_current(self, handle: FileHandle) -> bool:

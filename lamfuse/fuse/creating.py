@@ -256,7 +256,7 @@ async def link(
         with mounted.acting(permit):
             syscalls.link(source.fd, target.dirfd, target.name)
         target.refresh()
-        mounted.after_change(inode, source.fd, session)
+        mounted.after_change(source.fd, session)
         known, entry = _enter(mounted, parent, target, permit)
         known.lookups += 1
         return entry

@@ -102,7 +102,7 @@ def _forget_name(
             mounted.tree.keep_nameless(inode, target.fd)
     permit.session.ledger.note_gone(permit.request.subjects[-1].identity)
     if seen.links and inode is not None:
-        mounted.after_change(inode, target.fd, permit.session.name)
+        mounted.after_change(target.fd, permit.session.name)
 
 
 async def rename(
@@ -214,7 +214,7 @@ def _after_rename(
     if permit.request.operation is Operation.REPLACE:
         ledger.note_gone(permit.request.subjects[1].identity)
     if moved is not None:
-        mounted.after_change(moved, source.fd, permit.session.name)
+        mounted.after_change(source.fd, permit.session.name)
     subject = source.subject() if source.fd >= 0 else permit.request.subjects[0]
     ledger.note_moved(subject, permit.request.paths[1])
     if permit.request.subjects[0].is_directory:

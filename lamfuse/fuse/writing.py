@@ -64,7 +64,9 @@ async def open_target(
     permit = await mounted.authorize(Examined(mounted.view, describe, (target,)))
     with mounted.acting(permit):
         fd = _open_granted(target.fd, flags)
-    mounted.after_change(inode, fd, session)
+    mounted.after_change(fd, session)
+    if flags & os.O_TRUNC:
+        inode.size = 0  # so it is to the kernel from now on
     handle = FileHandle(
         inode, fd, flags, session, permit.session.ledger.epoch, ctx.pid, mounted.view.rules
     )
@@ -112,18 +114,32 @@ async def write(mounted: Mounted, fh: int, offset: int, data: bytes) -> int:
     handle = mounted.handles.file(fh)
     if not mounted.is_current(handle):
         _decide_late_write(mounted, handle)
-    # The kernel computes the place of an append from the size that it knows; whoever else appended
-    # meanwhile must not be overwritten. What lies before that size is late write-back of a mapping.
-    append = handle.appends and offset >= handle.inode.size
+    mounted.before_write(handle)
+    append = _is_append(handle, offset)
     try:
         written = syscalls.write(handle.fd, data, offset, append=append)
     except OSError:
         mounted.drop_pages(handle.inode)
         raise
-    mounted.after_change(handle.inode, handle.fd, handle.session)
-    if written < len(data):
+    seen = mounted.after_change(handle.fd, handle.session)
+    handle.inode.size = max(handle.inode.size, offset + written)
+    if written < len(data) or (append and seen.size != offset + written):
         mounted.drop_pages(handle.inode)
     return written
+
+
+def _is_append(handle: FileHandle, offset: int) -> bool:
+    """Tell an append from late write-back of a mapping, which may come by the same handle.
+
+    The kernel computes the place of an append from the size that it knows; whoever else appended
+    meanwhile must not be overwritten. Write-back lies before that size, and there is none unless
+    the file is open for reading and writing.
+    """
+    if not handle.appends:
+        return False
+    return offset >= handle.inode.size or not any(
+        isinstance(other, FileHandle) and other.maps for other in handle.inode.handles or ()
+    )
 
 
 def _decide_late_write(mounted: Mounted, handle: FileHandle) -> None:
@@ -238,7 +254,7 @@ async def _carry_out(
     with mounted.acting(permit):
         for change in changes:
             change.apply()
-    mounted.after_change(inode, target.fd, session)
+    mounted.after_change(target.fd, session)
 
 
 def _check_rights(operation: Operation, target: Target) -> None:
@@ -334,4 +350,4 @@ async def change_xattr(
                 syscalls.remove_xattr(target.fd, name)
             else:
                 syscalls.set_xattr(target.fd, name, value)
-        mounted.after_change(inode, target.fd, session)
+        mounted.after_change(target.fd, session)

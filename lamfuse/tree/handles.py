@@ -37,6 +37,11 @@ class FileHandle:
         return self.flags & os.O_ACCMODE != os.O_RDONLY
 
     @property
+    def maps(self) -> bool:
+        """Whether a mapping that is written to can stand on it."""
+        return self.flags & os.O_ACCMODE in {os.O_RDWR, os.O_ACCMODE}
+
+    @property
     def appends(self) -> bool:
         """Whether every write of the caller goes to the end."""
         return bool(self.flags & os.O_APPEND)

@@ -1,0 +1,35 @@
+"""Attacks on grants: none reaches further than what the person was shown."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.fuse.bench import Bench
+from tests.fuse.changes import errno_of
+from tests.person import decline, widest
+
+pytestmark = [pytest.mark.mount, pytest.mark.requirement("H4", "H9", "H10", "L3")]
+
+
+def _granted_folder(bench: Bench) -> Path:
+    """Have a new folder made and granted; everything is declined from then on."""
+    bench.person.forget(widest)
+    folder = bench.here / "folder"
+    os.mkdir(folder)
+    bench.person.forget(decline)
+    return folder
+
+
+def test_a_write_of_ours_does_not_make_ours_what_somebody_else_changed(bench: Bench) -> None:
+    folder = _granted_folder(bench)
+    ours = os.open(folder / "notes", os.O_CREAT | os.O_WRONLY)
+    try:
+        (bench.real / "folder/notes").write_bytes(b"their own thoughts\n")
+        os.pwrite(ours, b"x", 0)
+    finally:
+        os.close(ours)
+    assert bench.person.asked == []
+    assert errno_of(lambda: os.unlink(folder / "notes")) == errno.EACCES
+    assert bench.person.operations == ["unlink"]
