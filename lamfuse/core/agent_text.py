@@ -5,6 +5,7 @@ One source for all of them. It says what holds, and what an error means; it name
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from lamfuse.core.names import show_path
@@ -13,8 +14,11 @@ __all__ = ["readme"]
 
 
 def readme(home: bytes, write_roots: Sequence[bytes], read_roots: Sequence[bytes]) -> str:
-    """Return the rules as Markdown; the roots are absolute paths."""
-    writable = "\n".join(f"- {_place(root, home)}" for root in write_roots) or "- none"
+    """Return the rules as Markdown; the roots are absolute paths.
+
+    A root outside *home* is named as what it is, and by its place in the view.
+    """
+    writable = "".join(f"- {_place(root, home)}\n" for root in write_roots) or "- none\n"
     more = "".join(f"- {_place(root, home)}\n" for root in read_roots)
     readable = f"\nThese may be read as well:\n\n{more}" if more else ""
     return _README.format(writable=writable, readable=readable)
@@ -23,8 +27,15 @@ def readme(home: bytes, write_roots: Sequence[bytes], read_roots: Sequence[bytes
 def _place(root: bytes, home: bytes) -> str:
     shown = show_path(root, home)
     if shown.startswith("~"):
-        return f"`{shown}`"
-    return f"`{shown}` (here: `.lamfuse/roots{shown}`)"
+        return _code(shown)
+    return f"{_code(shown)} (here: {_code(f'.lamfuse/roots{shown}')})"
+
+
+def _code(text: str) -> str:
+    """Return *text* as Markdown that is taken literally, backticks and all."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, pad = "`" * (longest + 1), " " if longest else ""  # one space inside is not shown
+    return f"{fence}{pad}{text}{pad}{fence}"
 
 
 _README = """\
@@ -33,8 +44,7 @@ _README = """\
 It shows the home directory without credential stores, which do not exist here.
 Everything is read-only, except these write roots:
 
-{writable}
-{readable}
+{writable}{readable}
 ## What holds
 
 - Each change in a write root waits until a person has allowed it. Expect it to take a minute.
@@ -45,10 +55,13 @@ Everything is read-only, except these write roots:
 
 ## What an error means
 
-- `EACCES` (Permission denied): a person declined, or nobody answered in time or could be asked.
-  `.lamfuse/refusals` has the reason and what to do next. Ask before trying again.
+- `EACCES` (Permission denied): a person declined, nobody answered in time or could be asked, or
+  the name or link is one that is never made. `.lamfuse/refusals` has the reason and what to do
+  next. Ask before trying again.
 - `EROFS` (Read-only file system): not in a write root. Do not try again there.
 - `ENOENT` (No such file or directory): it is not here, or not for you. Both look the same.
+- `EPERM` (Operation not permitted): device nodes, and attributes named `security.*` or `trusted.*`.
+  Nobody is asked about these. Do not try again.
 - `EXDEV`: a hard link across the border of a write root. Copy instead.
 - `EINTR`: you were interrupted while a person was being asked. Nothing was changed.
 - `ESTALE`: it changed or went away meanwhile. Look again.

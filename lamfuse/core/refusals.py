@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from lamfuse.core import paths
 from lamfuse.core.names import show_path
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.roots import Area, Roots
@@ -90,6 +91,7 @@ _VERBS: dict[Verb, tuple[str, str]] = {
     Verb.DELETE: ("delete", "Nothing was deleted."),
     Verb.MOVE: ("move", "Nothing was moved."),
 }
+_PATHS_OF_TWO = 2
 _ASK_FIRST = "Ask before trying again."
 _STOP = "Do not try again there."
 
@@ -110,11 +112,13 @@ class Refusal:
 
 
 def text(refusal: Refusal, home: bytes, roots: Roots) -> str:
-    """Return the refusal in words, for the agent."""
-    verb, undone = _VERBS[TABLE[refusal.operation].verb]
-    what = " to ".join(_place(path, home, roots) for path in refusal.paths)
-    said = _SENTENCES[refusal.reason].format(
-        what=what, verb=verb, undone=undone, roots=_write_roots(roots)
+    """Return the refusal in words, for the agent: one line. The rule itself is not told."""
+    said = _sentence(refusal, roots).format(
+        act=_act(refusal, home, roots),
+        what=_places(_at_fault(refusal, roots), home, roots),
+        undone=_VERBS[TABLE[refusal.operation].verb][1],
+        readable=_readable(roots),
+        writable=_names(roots.write, home) or "none",
     )
     return f"Refused: {said}"
 
@@ -126,92 +130,152 @@ def refusals_file(refusals: Sequence[Refusal], home: bytes, roots: Roots) -> str
     return "\n\n".join(text(refusal, home, roots) for refusal in refusals) + "\n"
 
 
+def _sentence(refusal: Refusal, roots: Roots) -> str:
+    if refusal.reason is Reason.HIDDEN and _outside(refusal.paths, roots):
+        return _OUTSIDE
+    if refusal.reason is Reason.READ_ONLY and not _outside_write_roots(refusal.paths, roots):
+        return _OTHER_NAME_READ_ONLY
+    return _SENTENCES[refusal.reason]
+
+
+def _act(refusal: Refusal, home: bytes, roots: Roots) -> str:
+    """Return what was to be done, with every path of it."""
+    places = [_place(path, home, roots) for path in refusal.paths]
+    if len(places) == _PATHS_OF_TWO:
+        first, second = places
+        if refusal.operation is Operation.LINK:
+            return f"create {second} as one more name of {first}"
+        if refusal.operation is Operation.EXCHANGE:
+            return f"exchange {first} and {second}"
+        return f"move {first} to {second}"
+    verb, _ = _VERBS[TABLE[refusal.operation].verb]
+    return f"{verb} {' and '.join(places)}"
+
+
+def _at_fault(refusal: Refusal, roots: Roots) -> Sequence[bytes]:
+    """Return those paths that the reason is about, where that can be told; else all of them."""
+    found: Sequence[bytes] = ()
+    if refusal.reason is Reason.READ_ONLY:
+        found = _outside_write_roots(refusal.paths, roots)
+    elif refusal.reason is Reason.ROOT_ITSELF:
+        found = [
+            path for path in refusal.paths if any(paths.contains(path, root) for root in roots.all)
+        ]
+    return found or refusal.paths
+
+
+def _outside(places: Sequence[bytes], roots: Roots) -> list[bytes]:
+    return [path for path in places if roots.area(path) is Area.OUTSIDE]
+
+
+def _outside_write_roots(places: Sequence[bytes], roots: Roots) -> list[bytes]:
+    return [path for path in places if roots.area(path) is not Area.WRITE]
+
+
+def _places(places: Sequence[bytes], home: bytes, roots: Roots) -> str:
+    shown = dict.fromkeys(_place(path, home, roots) for path in places)
+    return " and ".join(shown)
+
+
 def _place(path: bytes, home: bytes, roots: Roots) -> str:
-    if roots.area(path) is Area.OUTSIDE:
-        return "a place outside"
-    return show_path(path, home)
+    return show_path(path, home) if roots.area(path) is not Area.OUTSIDE else "a place outside"
 
 
-def _write_roots(roots: Roots) -> str:
-    return ", ".join(show_path(root, roots.home) for root in roots.write) or "none"
+def _readable(roots: Roots) -> str:
+    more = [root for root in roots.extra if root != roots.home]
+    also = f", and {_names(more, roots.home)}" if more else ""
+    return f"the home directory, except credential stores{also}"
 
 
+def _names(places: Sequence[bytes], home: bytes) -> str:
+    return ", ".join(show_path(path, home) for path in places)
+
+
+#: act: to do what to what. what: the places that the reason is about. undone: what was not done.
 _SENTENCES: dict[Reason, str] = {
     Reason.HIDDEN: (
-        "{what} is a credential store or another hidden place, or outside the paths that may be"
-        " read. {undone} " + _STOP
+        "{what} is a credential store or another hidden place, and is not read. {undone} " + _STOP
     ),
-    Reason.HIDDEN_SINCE: ("{what} is hidden by the rules that hold now. {undone} " + _STOP),
+    Reason.HIDDEN_SINCE: "{what} is hidden by the rules that hold now. {undone} " + _STOP,
     Reason.DENIED_NAME: (
-        "{what} has a name that is kept for credentials or hidden places, and nothing of that name"
-        " is made or changed. {undone} Use another name."
+        "to {act} would give a name that is kept for credentials or hidden places, and nothing is"
+        " given such a name. {undone} Do not try that name again; another may do."
     ),
-    Reason.WOULD_REVEAL: (
-        "moving {what} would uncover something that is hidden. {undone} " + _STOP
-    ),
+    Reason.WOULD_REVEAL: "to {act} would uncover what is hidden. {undone} " + _STOP,
     Reason.CLIMBS: (
-        "{what}: a link below it climbs so far up that it would lead out from the new place."
-        " {undone} Change the link first, or choose a place as deep as the old one."
+        "to {act} would make a link below it lead out of the view. {undone} Do not try again there;"
+        " a place as deep as the old one may do."
     ),
     Reason.LINK_LEAVES: (
         "{what}: the link would lead out of the view or to a hidden place. {undone}"
-        " Use a relative target that stays inside."
+        " Do not try that target again; a relative one that stays inside may do."
     ),
     Reason.TOO_BIG: (
-        "{what}: there is too much below it to be looked through, or a part may not be read."
-        " {undone} Move smaller parts."
+        "to {act} is too much to be looked through, or a part of it may not be read. {undone}"
+        " Do not try the whole again; smaller parts may do."
     ),
-    Reason.DEVICE_NODE: "{what}: device nodes are never made. {undone}",
+    Reason.DEVICE_NODE: "{what}: device nodes are never made. {undone} Do not try again.",
     Reason.PROTECTED_XATTR: (
         "{what}: attributes named security.* and trusted.* are not changed. {undone}"
+        " Do not try again."
     ),
     Reason.ROOT_ITSELF: (
-        "{what} is a configured root, or holds one, and stays where it is. {undone}"
-        " Work on what is in it."
+        "{what} is a configured root, or leads to one: it is a folder and stays where it is."
+        " {undone} Do not try again there; work on what is in it."
     ),
     Reason.OTHER_ROOT: (
-        "{what}: a hard link needs both names in a write root. Write roots: {roots}. {undone}"
-        " Copy the content instead."
+        "to {act} needs every name of it in a write root. Write roots: {writable}. {undone}"
+        " Do not try again there; copy the content instead."
     ),
     Reason.READ_ONLY: (
-        "{what} is outside the write roots and is read-only. Write roots: {roots}. {undone}"
+        "{what} is outside the write roots and is read-only. Write roots: {writable}. {undone} "
+        + _STOP
     ),
     Reason.EXISTS: (
-        "{what}: the destination exists, and nothing is replaced by a move. {undone}"
-        " Choose a free name."
+        "to {act} would replace the destination, which exists. {undone} Do not try that name again;"
+        " choose a free one."
     ),
     Reason.NOT_EMPTY: (
         "{what} is not empty, and directories are not deleted recursively. {undone}"
         " List it and delete what you actually need."
     ),
-    Reason.DECLINED: "the user declined to {verb} {what}. {undone} " + _ASK_FIRST,
+    Reason.DECLINED: "the user declined to {act}. {undone} " + _ASK_FIRST,
     Reason.DECLINED_BEFORE: (
-        "the user declined to {verb} {what} before, in this turn, and is not asked again."
-        " {undone} " + _ASK_FIRST
+        "the user declined before, in this turn, to {act}, and is not asked again. {undone} "
+        + _ASK_FIRST
     ),
     Reason.BREAKER: (
-        "so much was refused in this turn that the user is not asked any more ({verb} {what})."
-        " {undone} Stop, and tell the user what you need."
+        "so much was refused in this turn that the user is not asked any more (to {act})."
+        " {undone} Stop, and ask the user before trying again."
     ),
-    Reason.TIMED_OUT: "nobody answered in time whether to {verb} {what}. {undone} " + _ASK_FIRST,
+    Reason.TIMED_OUT: "nobody answered in time whether to {act}. {undone} " + _ASK_FIRST,
     Reason.LOST: (
-        "nobody could be asked whether to {verb} {what}. {undone}"
-        " Tell the user that the question could not be shown."
+        "nobody could be asked whether to {act}. {undone} Tell the user that the question could"
+        " not be shown, and ask before trying again."
     ),
     Reason.QUEUE_FULL: (
-        "too many questions wait already, so nobody was asked whether to {verb} {what}. {undone}"
-        " Wait for the others, one at a time."
+        "too many questions wait already, so nobody was asked whether to {act}. {undone}"
+        " Let the others be answered, and ask before trying again."
     ),
-    Reason.REVOKED: (
-        "what allowed you to {verb} {what} is over. {undone} Open it again, which asks."
+    Reason.REVOKED: "what allowed you to {act} is over. {undone} Open it again, which asks.",
+    Reason.GONE: (
+        "the caller left before anybody answered whether to {act}. {undone}"
+        " Try again only if it is still needed, which asks anew."
     ),
-    Reason.GONE: "the caller left before anybody answered ({verb} {what}). {undone}",
     Reason.STALE: (
-        "{what} changed again and again while the user was asked. {undone} Look at it again."
+        "{what} changed again and again while the user was asked whether to {act}. {undone}"
+        " Look at it again before trying again."
     ),
     Reason.JOURNAL: (
-        "the record of changes cannot be written, so nothing may change ({verb} {what})."
-        " {undone} Tell the user."
+        "the record of changes cannot be written, so nothing may change (to {act}). {undone}"
+        " Tell the user."
     ),
-    Reason.STOPPING: "lamfuse is ending ({verb} {what}). {undone}",
+    Reason.STOPPING: (
+        "lamfuse is ending, and nobody is asked any more whether to {act}. {undone} Tell the user."
+    ),
 }
+_OUTSIDE = "this leads outside the paths that may be read. Readable: {readable}. {undone} " + _STOP
+_OTHER_NAME_READ_ONLY = (
+    "{what} has another name outside the write roots, and is read-only under all its names."
+    " Write roots: {writable}. {undone} " + _STOP
+)

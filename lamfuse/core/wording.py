@@ -13,6 +13,7 @@ from lamfuse.core import paths
 from lamfuse.core.approval import Offer, Scope, Text
 from lamfuse.core.names import (
     count,
+    number,
     shorten,
     show_age,
     show_name,
@@ -25,12 +26,16 @@ from lamfuse.core.target import Caller, FileKind, Request, Subject
 
 __all__ = ["caller_line", "describe", "label"]
 
-_TITLE_WIDTH = 48
-_TARGET_WIDTH = 200
-_LISTED = 5
+_NAME_WIDTH = 48
+_OTHER_NAMES = 5
+#: A moved tree can hold very many; a list as long as this is still looked through.
+_RUNS_LATER_LISTED = 50
 _RUNS_LATER = "Runs on your machine later, outside the boundary."
 #: Line counts are bounded work (lamfuse.tree.survey).
 _NOT_COUNTED = "lines not counted (binary, or over 4 MB)"
+#: What parts the caller line, and what ends a title: a program or a file can be called anything.
+_PARTING = str.maketrans({"·": r"\u00b7", ",": r"\x2c", "(": r"\x28"})
+_END_OF_TITLE, _END_SHOWN = "? [", r"? \x5b"
 
 
 def describe(
@@ -41,19 +46,22 @@ def describe(
     question_id: str,
     runs_later: Sequence[bytes] = (),
     offers: Sequence[Offer] = (),
+    new_folders: Sequence[bytes] = (),
 ) -> Text:
     """Return the text of the question about *request*.
 
     *now_ns* is the time of day in nanoseconds. *runs_later* are the paths that run on the person's
-    machine later; *offers* are the scopes on offer.
+    machine later; *offers* are the scopes on offer; *new_folders* are the missing folders,
+    outermost first, that are created on the way.
     """
     verb, body = _SHAPES[request.operation](request, home, now_ns)
-    names = " and ".join(_title_name(path) for path in _titled(request))
-    lines = [*body]
-    if runs_later:
-        lines.append(_RUNS_LATER)
-        lines += [f"  {show_path(path, home)}" for path in runs_later if path not in request.paths]
-    lines += [_reach(offer, home) for offer in offers if offer.scope is Scope.FOLDER]
+    names = " and ".join(map(_title_name, _titled(request)))
+    lines = [
+        *_creates_folders(new_folders, home),
+        *body,
+        *_runs_later(request, runs_later, home),
+        *(_reach(offer, home) for offer in offers if offer.scope is Scope.FOLDER),
+    ]
     return Text(f"{verb} {names}? [{question_id}]", tuple(lines), _is_destructive(request))
 
 
@@ -62,9 +70,10 @@ def caller_line(caller: Caller, session: str, seconds_left: float, waiting: int)
 
     The executable is what the kernel says; it is shown, and proves nothing.
     """
-    who = show_name(paths.base(caller.exe)) if caller.exe else "an unknown program"
+    program = show_name(caller.exe.rpartition(b"/")[2])
+    who = _brief(program) if program else "an unknown program"
     pid = f" (pid {caller.pid})" if caller.pid else ""
-    parts = [f"by {who}{pid}, session {show_text(session)}"]
+    parts = [f"by {who}{pid}, session {_brief(show_text(session))}"]
     parts.append(f"declines in {max(0, round(seconds_left))} s")
     if waiting:
         parts.append(f"{waiting} more waiting")
@@ -73,25 +82,59 @@ def caller_line(caller: Caller, session: str, seconds_left: float, waiting: int)
 
 def label(offer: Offer, home: bytes) -> str:
     """Return the words of the button for *offer*."""
-    if offer.scope is Scope.ONCE:
-        return "Allow once"
-    if offer.scope is Scope.FILE:
-        return "Allow"
-    if offer.scope is Scope.FOLDER:
-        return f"Allow folder {shorten(show_path(offer.path, home), _TITLE_WIDTH).text} this turn"
-    return f"Allow these {offer.existing}" if offer.existing is not None else "Allow these"
+    del home  # a button is short: the body names the folder
+    match offer.scope:
+        case Scope.ONCE:
+            return "Allow once"
+        case Scope.FILE:
+            return "Allow"
+        case Scope.FOLDER:
+            return f"Allow folder this turn{_inside(offer)}"
+        case Scope.LISTED:
+            return "Allow these" + ("" if offer.existing is None else f" {number(offer.existing)}")
+
+
+def _inside(offer: Offer) -> str:
+    if offer.existing is None:
+        return " (new files only)"
+    return f" ({count(offer.existing, 'file')} in it)" if offer.existing else ""
+
+
+def _creates_folders(folders: Sequence[bytes], home: bytes) -> list[str]:
+    if len(folders) == 1:
+        return [f"Creates the folder {show_path(folders[0], home)} as well."]
+    if not folders:
+        return []
+    return ["Creates these folders as well:", *(f"  {show_path(path, home)}" for path in folders)]
+
+
+def _runs_later(request: Request, classed: Sequence[bytes], home: bytes) -> list[str]:
+    """Say that something runs later, and which, unless it is the one path of the request."""
+    if not classed:
+        return []
+    if tuple(classed) == request.paths:
+        return [_RUNS_LATER]
+    return [_RUNS_LATER, *_listed(classed, len(classed), _RUNS_LATER_LISTED, home)]
+
+
+def _listed(some: Sequence[bytes], total: int, most: int, home: bytes) -> list[str]:
+    """Return the first of *some* paths; what is missing from *total* is told."""
+    lines = [f"  {show_path(path, home)}" for path in some[:most]]
+    if lines and len(lines) < total:
+        lines.append(f"  and {number(total - len(lines))} more")
+    return lines
 
 
 def _reach(offer: Offer, home: bytes) -> str:
     """Say what a folder grant would reach beyond what is created in this turn."""
-    shown = show_path(offer.path, home)
+    folder = show_path(offer.path, home)  # last: what stands behind a name could seem part of it
     if offer.existing is None:
-        return f"The folder {shown} has too many files to count: those stay as they are."
+        return f"Allowing the folder leaves its files as they are, too many to count: {folder}"
     if not offer.existing:
-        return f"The folder {shown} has no files yet."
+        return f"The folder has no files yet: {folder}"
     return (
-        f"Allowing the folder {shown} also lets the {count(offer.existing, 'file')} in it be"
-        " changed, and not deleted or moved."
+        f"Allowing the folder also lets the {count(offer.existing, 'file')} in it be changed,"
+        f" and not deleted or moved: {folder}"
     )
 
 
@@ -102,62 +145,89 @@ def _titled(request: Request) -> tuple[bytes, ...]:
 
 
 def _title_name(path: bytes) -> str:
-    return shorten(show_name(paths.base(path) or path), _TITLE_WIDTH).text
+    shown = show_name(paths.base(path) or path).replace(_END_OF_TITLE, _END_SHOWN)
+    return shorten(shown, _NAME_WIDTH).text
+
+
+def _brief(shown: str) -> str:
+    return shorten(shown.translate(_PARTING), _NAME_WIDTH).text
 
 
 def _is_destructive(request: Request) -> bool:
+    if request.operation is Operation.TRUNCATE:
+        return (request.new_size or 0) < request.subjects[0].size
     if TABLE[request.operation].verb is Verb.WRITE:
-        return request.truncates or request.operation is Operation.TRUNCATE
+        return request.truncates
     return TABLE[request.operation].destructive
 
 
 def _facts(subject: Subject, now_ns: int) -> str:
     """Return size, lines and age of what stands there."""
-    if subject.kind is FileKind.DIRECTORY:
-        return f"a folder, last changed {show_age(now_ns, subject.mtime_ns)}"
     if subject.kind is not FileKind.FILE:
-        return f"a {subject.kind}, last changed {show_age(now_ns, subject.mtime_ns)}"
-    lines = _NOT_COUNTED if subject.lines is None else count(subject.lines, "line")
-    age = show_age(now_ns, subject.mtime_ns)
-    return f"{show_size(subject.size)}, {lines}, last changed {age}"
+        return f"a {subject.kind}, {_age(subject, now_ns)}"
+    return f"{show_size(subject.size)}, {_lines(subject)}, {_age(subject, now_ns)}"
+
+
+def _lines(subject: Subject) -> str:
+    return _NOT_COUNTED if subject.lines is None else count(subject.lines, "line")
+
+
+def _age(subject: Subject, now_ns: int) -> str:
+    return f"last changed {show_age(now_ns, subject.mtime_ns)}"
 
 
 def _new_content(request: Request) -> list[str]:
-    if request.new_size is None or request.operation is Operation.TRUNCATE:
+    if request.new_size is None:
         return []
     lines = "" if request.new_lines is None else f", {count(request.new_lines, 'line')}"
     return [f"New content is {show_size(request.new_size)}{lines}."]
 
 
+def _others(subject: Subject) -> int:
+    """Return how many more names the content of *subject* has, known or not."""
+    return 0 if subject.is_directory else max(subject.links - 1, len(subject.other_names))
+
+
 def _other_names(subject: Subject, home: bytes) -> list[str]:
     """Name what else changes with a file that has more than one name."""
-    others = subject.links - 1
-    if others < 1 or subject.kind is FileKind.DIRECTORY:
+    others = _others(subject)
+    if not others:
         return []
     verb = "changes" if others == 1 else "change"
-    known = [f"  {show_path(path, home)}" for path in subject.other_names[:_LISTED]]
-    return [f"It also has {count(others, 'other name')} that {verb} with it.", *known]
+    return [
+        f"It also has {count(others, 'other name')} that {verb} with it.",
+        *_listed(subject.other_names, others, _OTHER_NAMES, home),
+    ]
+
+
+def _content_stays(subject: Subject) -> list[str]:
+    others = _others(subject)
+    return [f"Its content stays under {count(others, 'other name')}."] if others else []
 
 
 def _write(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     subject = request.subjects[0]
-    others = _other_names(subject, home)
-    path = show_path(subject.path, home)
+    facts = _facts(subject, now_ns)
     if request.truncates:
-        replaced = f"Replaces {_facts(subject, now_ns)}."
-        return "Overwrite", [path, replaced, *_new_content(request), *others]
-    has = f"Has {_facts(subject, now_ns)}. Any part of it may change."
-    return "Change", [path, has, *_new_content(request), *others]
+        verb, said = "Overwrite", f"Replaces {facts}."
+    else:
+        has = "Has" if subject.kind is FileKind.FILE else "Is"
+        verb, said = "Change", f"{has} {facts}. Any part of it may change."
+    path = show_path(subject.path, home)
+    return verb, [path, said, *_new_content(request), *_other_names(subject, home)]
 
 
 def _truncate(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     subject, size = request.subjects[0], request.new_size or 0
-    verb = "Shorten" if size < subject.size else "Extend"
-    change = f"From {show_size(subject.size)} to {show_size(size)}"
-    age = f"last changed {show_age(now_ns, subject.mtime_ns)}"
+    if size == subject.size:
+        verb, change = "Set the size of", f"It stays at {show_size(size)}"
+    else:
+        verb = "Shorten" if size < subject.size else "Extend"
+        change = f"From {show_size(subject.size)} to {number(size)}"
     return verb, [
         show_path(subject.path, home),
-        f"{change}, {age}.",
+        f"{change}; {_lines(subject)}, {_age(subject, now_ns)}.",
+        *_detail(request),
         *_other_names(subject, home),
     ]
 
@@ -165,12 +235,15 @@ def _truncate(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str
 def _attributes(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     del now_ns  # the age of a file does not matter for its attributes
     subject = request.subjects[0]
-    detail = [f"{show_text(request.detail)}"] if request.detail else []
     return _ATTRIBUTES[request.operation], [
         show_path(subject.path, home),
-        *detail,
+        *_detail(request),
         *_other_names(subject, home),
     ]
+
+
+def _detail(request: Request) -> list[str]:
+    return [show_text(request.detail)] if request.detail else []
 
 
 _ATTRIBUTES = {
@@ -184,36 +257,33 @@ _ATTRIBUTES = {
 
 def _create(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     del now_ns  # nothing is there yet
-    path = request.paths[0]
-    verb, body = "Create", [show_path(path, home), *_new_content(request)]
+    verb, body = "Create", [show_path(request.paths[0], home), *_new_content(request)]
     if request.operation is Operation.MKDIR:
         verb = "Create the folder"
     elif request.operation is Operation.SYMLINK:
         verb = "Create the link"
-        body.append(f"It points to {shorten(show_name(request.target), _TARGET_WIDTH).text}")
-    elif request.operation is Operation.MKNOD and request.makes is not FileKind.FILE:
+        body.append(f"It points to {show_path(request.target, b'')}")  # as it is written
+    elif request.operation is Operation.MKNOD and request.makes not in {None, FileKind.FILE}:
         verb = f"Create the {request.makes}"
     return verb, body
 
 
 def _link(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     old, new = request.subjects
+    has = "has" if old.kind is FileKind.FILE else "is"
     return "Link", [
         show_path(new.path, home),
         f"becomes one more name of {show_path(old.path, home)}",
-        f"That has {_facts(old, now_ns)}. Both change together from then on.",
+        f"That {has} {_facts(old, now_ns)}. Both change together from then on.",
     ]
 
 
 def _delete(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     subject = request.subjects[0]
-    facts = _facts(subject, now_ns)
-    if subject.kind is FileKind.DIRECTORY:
-        return "Delete the empty folder", [show_path(subject.path, home), f"{_capital(facts)}."]
-    body = [show_path(subject.path, home), f"{_capital(facts)}. This cannot be undone."]
-    if subject.links > 1:
-        body.append(f"Its content stays under {count(subject.links - 1, 'other name')}.")
-    return "Delete", body
+    path, facts = show_path(subject.path, home), _facts(subject, now_ns)
+    said = f"{facts[:1].upper()}{facts[1:]}. This cannot be undone."
+    verb = "Delete the empty folder" if subject.is_directory else "Delete"
+    return verb, [path, said, *_content_stays(subject)]
 
 
 def _move(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
@@ -221,12 +291,10 @@ def _move(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     body = [f"{show_path(source.path, home)}  ->  {show_path(destination.path, home)}"]
     if source.below is not None and source.below.relative:
         body.append(f"With {count(len(source.below.relative), 'entry')} below it.")
-    if destination.exists:
-        body.append(f"Replaces {_facts(destination, now_ns)}, of the destination.")
-        body.append("This cannot be undone.")
-    else:
-        body.append("The destination does not exist.")
-    return "Move", body
+    if not destination.exists:
+        return "Move", [*body, "The destination does not exist."]
+    replaced = f"Replaces {_facts(destination, now_ns)}, of the destination. This cannot be undone."
+    return "Move", [*body, replaced, *_content_stays(destination)]
 
 
 def _exchange(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
@@ -241,10 +309,6 @@ def _exchange(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str
 def _read(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     del now_ns  # reading is never asked about by the view
     return "Read", [show_path(path, home) for path in request.paths]
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 _SHAPES: dict[Operation, Callable[[Request, bytes, int], tuple[str, list[str]]]] = {
