@@ -7,6 +7,7 @@ is its place in that list, so nothing is reported twice and nothing that stays i
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 import pyfuse3
 
@@ -33,12 +34,13 @@ def opendir(mounted: Mounted, nodeid: int, session: str) -> pyfuse3.FileHandleT:
 def readdir(mounted: Mounted, fh: int, start: int, token: pyfuse3.ReaddirToken) -> None:
     """Report entries from number *start* on, until the kernel's buffer is full."""
     handle = mounted.handles.directory(fh)
-    if start == 0:
-        handle.names = _names(mounted, handle.inode)
+    names = handle.names
+    if start == 0 or names is None:
+        names = handle.names = _names(mounted, handle.inode)
     if handle.inode in mounted.virtual:
-        _reply_virtual(mounted, handle, start, token)
+        _reply_virtual(mounted, handle, names, start, token)
     else:
-        _reply(mounted, handle, start, token)
+        _reply(mounted, handle, names, start, token)
 
 
 def _names(mounted: Mounted, inode: Inode) -> list[bytes]:
@@ -53,12 +55,16 @@ def _names(mounted: Mounted, inode: Inode) -> list[bytes]:
 
 
 def _reply(
-    mounted: Mounted, handle: DirectoryHandle, start: int, token: pyfuse3.ReaddirToken
+    mounted: Mounted,
+    handle: DirectoryHandle,
+    names: Sequence[bytes],
+    start: int,
+    token: pyfuse3.ReaddirToken,
 ) -> None:
     view, inodes, parent = mounted.view, mounted.tree.inodes, handle.inode
     dirfd, directory = view.directory(parent)
-    for number in range(start, len(handle.names)):
-        name = handle.names[number]
+    for number in range(start, len(names)):
+        name = names[number]
         if name in _DOTS:
             entry = _dot(mounted, parent, name, handle.session)
             if not pyfuse3.readdir_reply(token, pyfuse3.FileNameT(name), entry, number + 1):
@@ -82,11 +88,15 @@ def _reply(
 
 
 def _reply_virtual(
-    mounted: Mounted, handle: DirectoryHandle, start: int, token: pyfuse3.ReaddirToken
+    mounted: Mounted,
+    handle: DirectoryHandle,
+    names: Sequence[bytes],
+    start: int,
+    token: pyfuse3.ReaddirToken,
 ) -> None:
     virtual = mounted.virtual
-    for number in range(start, len(handle.names)):
-        name = handle.names[number]
+    for number in range(start, len(names)):
+        name = names[number]
         is_dot = name in _DOTS
         if is_dot:
             entry = _dot(mounted, handle.inode, name, handle.session)

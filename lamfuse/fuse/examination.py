@@ -71,7 +71,7 @@ def is_writable(policy: Policy, path: bytes) -> bool:
 
 def entry_subject(view: View, target: Target) -> Subject:
     """Describe what stands under a name now, with the other names known for it."""
-    if target.fd >= 0 and not target.stands():
+    if target.dirfd >= 0 and target.fd >= 0 and not target.stands():
         target.refresh()
     names: tuple[bytes, ...] = ()
     if target.fd >= 0:
@@ -83,7 +83,9 @@ def entry_subject(view: View, target: Target) -> Subject:
 
 
 def check_parent(target: Target) -> None:
-    """Raise what a change of the directory would meet: EACCES, EPERM (sticky), ENAMETOOLONG."""
+    """Raise what a change of the directory would meet: EACCES, ENOENT, ENAMETOOLONG."""
+    if not syscalls.fstat(target.dirfd).links:
+        raise FileNotFoundError(errno.ENOENT, "the folder was removed")
     if len(target.name) > syscalls.statvfs(target.dirfd).f_namemax:
         raise OSError(errno.ENAMETOOLONG, "name too long")
     if not syscalls.has_access(target.dirfd, os.W_OK | os.X_OK):

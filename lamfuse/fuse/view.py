@@ -93,13 +93,20 @@ class View:
         is_dir = stat.S_ISDIR(seen.mode)
         if rule is not None and self.policy.denylist.rule_for_name(directory, name, is_dir=is_dir):
             raise FileNotFoundError(errno.ENOENT, "hidden")
+        why = self._hides_object(parent, directory, name, seen)
+        if why:
+            raise FileNotFoundError(errno.ENOENT, why)
+        return seen
+
+    def _hides_object(self, parent: Inode, directory: bytes, name: bytes, seen: Stat) -> str:
+        """Tell why what stands as *name* is hidden whatever its name is; empty: it is not."""
         if (seen.mount, seen.dev) != (parent.mount, parent.dev) and not self._may_cross(
             parent, directory, name, seen
         ):
-            raise FileNotFoundError(errno.ENOENT, "another file system")
-        if seen.links > 1 and not is_dir and self._credentials.holds(seen):
-            raise FileNotFoundError(errno.ENOENT, "hidden under another name")
-        return seen
+            return "another file system"
+        if seen.links > 1 and not stat.S_ISDIR(seen.mode) and self._credentials.holds(seen):
+            return "hidden under another name"
+        return ""
 
     def locate(self, inode: Inode) -> tuple[int, bytes, bytes, Stat]:
         """Return (dirfd, directory path, name, stat) by a visible name that still leads to *inode*.
@@ -154,9 +161,14 @@ class View:
         if rule is not None and rule.kind == "own":
             raise DeniedNameError(path, f"denylist: {rule.text}")
         with self.tree.entry(parent, name) as target:
-            if rule is not None and target.fd >= 0:
-                is_dir = stat.S_ISDIR(target.stat().mode)
-                rule = self.policy.denylist.rule_for_name(directory, name, is_dir=is_dir)
+            if target.fd >= 0:
+                seen = target.stat()
+                if rule is not None:
+                    is_dir = stat.S_ISDIR(seen.mode)
+                    rule = self.policy.denylist.rule_for_name(directory, name, is_dir=is_dir)
+                why = self._hides_object(parent, directory, name, seen)
+                if why:
+                    raise DeniedNameError(path, why)
             if rule is not None:
                 raise DeniedNameError(path, f"denylist: {rule.text}")
             yield target

@@ -63,15 +63,21 @@ class Virtual:
         self._roots = self._child_directory(self.top, ROOTS)
 
     def add_root(self, path: bytes, fd: int, seen: Stat) -> Inode:
-        """Show the extra root *path* below ``roots/``; *fd* then belongs to the tree."""
+        """Show the extra root *path* below ``roots/``; *fd* then belongs to the tree.
+
+        One that lies in another extra root is found there.
+        """
         parent = self._roots
         *above, name = paths.components(path)
         for component in above:
             parent = self._child_directory(parent, component)
+            if parent not in self._directories:
+                break
         inode = self._tree.inodes.seen(seen, parent, name)
         inode.lookups += 1  # ours: it is never forgotten
         self._tree.directories.add_anchor(inode, fd)
-        self._directories[parent].children[name] = inode
+        if parent in self._directories:
+            self._directories[parent].children[name] = inode
         return inode
 
     def __contains__(self, inode: Inode) -> bool:

@@ -18,7 +18,6 @@ import trio
 from lamfuse.core.operations import Operation
 from lamfuse.core.refusals import Refusal
 from lamfuse.core.target import Caller, Request, Subject
-from lamfuse.engine.gate import Permit
 from lamfuse.fuse import errno as fuse_errno
 from lamfuse.fuse.context import Mounted
 from lamfuse.fuse.examination import Examined, entry_subject, is_writable
@@ -328,26 +327,16 @@ async def change_xattr(
     inode = mounted.tree.inode(nodeid)
     if inode in mounted.virtual:
         raise OSError(errno.EROFS, "virtual")
-    session, caller = mounted.session(ctx), mounted.caller(ctx)
-    operation = Operation.REMOVE_XATTR if value is None else Operation.SET_XATTR
     with mounted.open_object(inode) as target:
         if value is None:
             syscalls.get_xattr(target.fd, name)  # ENODATA without a question
 
-        def describe() -> Request:
-            subject = _same_object(mounted, target)
-            return Request(
-                operation,
-                session,
-                caller,
-                (subject,),
-                detail=name.decode(errors="backslashreplace"),
-            )
-
-        permit: Permit = await mounted.authorize(Examined(mounted.view, describe, (target,)))
-        with mounted.acting(permit):
+        def apply() -> None:
             if value is None:
                 syscalls.remove_xattr(target.fd, name)
             else:
                 syscalls.set_xattr(target.fd, name, value)
-        mounted.after_change(target.fd, session)
+
+        operation = Operation.REMOVE_XATTR if value is None else Operation.SET_XATTR
+        change = _Change(operation, name.decode(errors="backslashreplace"), apply)
+        await _carry_out(mounted, inode, target, [change], ctx)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lamfuse.tree import syscalls
 from lamfuse.tree.inodes import Inode
@@ -49,11 +49,14 @@ class FileHandle:
 
 @dataclass(slots=True, eq=False)
 class DirectoryHandle:
-    """An open directory, who opened it, and the names in it when the reading began."""
+    """An open directory, who opened it, and the names in it when the reading began.
+
+    None: it has not begun.
+    """
 
     inode: Inode
     session: str
-    names: list[bytes] = field(default_factory=list)
+    names: list[bytes] | None = None
 
 
 class Handles:
