@@ -80,6 +80,10 @@ async def create(
                 permit, inode, entry = await _make(mounted, parent, at, new, ctx)
             except FileExistsError:
                 at.refresh()
+            except BaseException:
+                for fd in opened:
+                    syscalls.close(fd)
+                raise
             else:
                 handle = FileHandle(
                     inode,
@@ -89,6 +93,7 @@ async def create(
                     permit.session.ledger.epoch,
                     ctx.pid,
                     mounted.view.rules,
+                    permit.request.paths[-1],
                 )
                 return _opened(mounted.handles.add(handle)), entry
         if flags & os.O_EXCL:

@@ -230,7 +230,11 @@ def _key(target: Target) -> tuple[int, int]:
 def _revoke_below(mounted: Mounted, directory: bytes) -> None:
     """Revoke the write handles on files that moved along with their directory."""
     for handle in mounted.handles.writers():
-        if syscalls.fstat(handle.fd).links and paths.contains(
-            directory, syscalls.real_path(handle.fd)
-        ):
+        try:
+            moved = syscalls.fstat(handle.fd).links and paths.contains(
+                directory, syscalls.real_path(handle.fd)
+            )
+        except OSError:  # a path that is too long to be told: it may be below
+            moved = True
+        if moved:
             handle.epoch = -1

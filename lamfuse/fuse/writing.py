@@ -67,7 +67,14 @@ async def open_target(
     if flags & os.O_TRUNC:
         inode.size = 0  # so it is to the kernel from now on
     handle = FileHandle(
-        inode, fd, flags, session, permit.session.ledger.epoch, ctx.pid, mounted.view.rules
+        inode,
+        fd,
+        flags,
+        session,
+        permit.session.ledger.epoch,
+        ctx.pid,
+        mounted.view.rules,
+        permit.request.paths[-1],
     )
     return mounted.handles.add(handle)
 
@@ -111,7 +118,7 @@ def _open_granted(path_fd: int, flags: int) -> int:
 async def write(mounted: Mounted, fh: int, offset: int, data: bytes) -> int:
     """Write through an open handle; never waits for anybody."""
     handle = mounted.handles.file(fh)
-    if not mounted.is_current(handle):
+    if not mounted.is_current(handle) or syscalls.real_path(handle.fd) != handle.path:
         _decide_late_write(mounted, handle)
     mounted.before_write(handle)
     append = _is_append(handle, offset)
@@ -166,6 +173,7 @@ def _decide_late_write(mounted: Mounted, handle: FileHandle) -> None:
         raise fuse_errno.refused(result)
     with mounted.acting(result):
         handle.epoch = result.session.ledger.epoch
+        handle.path = path
 
 
 async def sync(mounted: Mounted, fh: int, *, data_only: bool) -> None:

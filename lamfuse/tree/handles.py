@@ -20,7 +20,8 @@ __all__ = ["DirectoryHandle", "FileHandle", "Handles"]
 class FileHandle:
     """An open file. ``session`` and ``tid`` are who opened it; ``epoch`` -1 means revoked.
 
-    ``rules`` is the generation of the rules under which its content was last found visible.
+    ``rules`` is the generation of the rules under which its content was last found visible;
+    ``path`` is where the file was when its writing was allowed.
     """
 
     inode: Inode
@@ -30,6 +31,7 @@ class FileHandle:
     epoch: int
     tid: int = 0
     rules: int = 0
+    path: bytes = b""
 
     @property
     def writes(self) -> bool:

@@ -6,8 +6,12 @@ holds open meanwhile. Each look has a bound, and says so when it met it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Generator
+from contextlib import closing, suppress
+from typing import NamedTuple
 
 from lamfuse.core import paths
 from lamfuse.core.target import Below
@@ -57,62 +61,51 @@ def count_lines(fd: int) -> int | None:
 
 
 def count_files(fd: int) -> int | None:
-    """Return how many entries that are no directories are in and below *fd*; None: too many."""
-    count = seen = 0
-    pending = [syscalls.duplicate(fd)]
-    try:
-        while pending:
-            dirfd = pending.pop()
-            try:
-                for name, kind, _ in syscalls.scan(dirfd):
-                    seen += 1
-                    count += kind != stat.S_IFDIR
-                    if seen > _COUNTED_FILES:
-                        return None
-                    if kind == stat.S_IFDIR:
-                        _push(pending, dirfd, name)
-            finally:
-                syscalls.close(dirfd)
-        return count
-    finally:
-        for dirfd in pending:
-            syscalls.close(dirfd)
+    """Return how many entries that are no directories are in and below *fd*; None: too many.
+
+    Directories that cannot be read, and other file systems, are not counted into.
+    """
+    count = 0
+    with closing(_entries(fd, skips=True)) as entries:
+        for seen, entry in enumerate(entries, start=1):
+            if seen > _COUNTED_FILES:
+                return None
+            count += entry.kind != stat.S_IFDIR
+    return count
 
 
 def look_below(fd: int) -> Below:
     """Return everything below the directory behind *fd*, as far as the bound allows.
 
-    Directories that cannot be read make the result incomplete: what is in them is not known.
+    Directories that cannot be read, and other file systems, make the result incomplete: what is in
+    them is not known.
     """
     relative: list[bytes] = []
     directories: set[bytes] = set()
     inodes: set[int] = set()
-    climb = 0
-    pending: list[tuple[bytes, int]] = [(b"", syscalls.duplicate(fd))]
-    try:
-        while pending:
-            prefix, dirfd = pending.pop()
-            try:
-                for name, kind, ino in syscalls.scan(dirfd):
-                    path = paths.join(prefix, name) if prefix else name
-                    relative.append(path)
-                    inodes.add(ino)
-                    if len(relative) > _BELOW:
-                        return _incomplete(relative, directories, inodes, climb)
-                    if kind == stat.S_IFDIR:
-                        directories.add(path)
-                        pending.append((path, syscalls.open_directory(dirfd, name)))
-                    elif kind == stat.S_IFLNK:
-                        depth = path.count(b"/")
-                        climb = max(climb, leading_climb(_target(dirfd, name)) - depth)
-            except OSError:
-                return _incomplete(relative, directories, inodes, climb)
-            finally:
-                syscalls.close(dirfd)
-        return Below(tuple(relative), frozenset(directories), frozenset(inodes), climb=climb)
-    finally:
-        for _, dirfd in pending:
-            syscalls.close(dirfd)
+    links: list[tuple[int, bytes]] = []
+    complete = False
+    with closing(_entries(fd, skips=False)) as entries, suppress(OSError):
+        for entry in entries:
+            relative.append(entry.path)
+            inodes.add(entry.ino)
+            if len(relative) > _BELOW:
+                break
+            if entry.kind == stat.S_IFDIR:
+                directories.add(entry.path)
+            elif entry.kind == stat.S_IFLNK:
+                links.append((entry.path.count(b"/"), _target(entry.dirfd, entry.name)))
+        else:
+            complete = True
+    return Below(
+        tuple(relative),
+        frozenset(directories),
+        frozenset(inodes),
+        complete,
+        climb=max((0, *(leading_climb(target) - depth for depth, target in links))),
+        absolute=frozenset(target for _, target in links if target.startswith(b"/")),
+        winds=any(_winds(target) for _, target in links),
+    )
 
 
 def leading_climb(target: bytes) -> int:
@@ -128,19 +121,49 @@ def leading_climb(target: bytes) -> int:
     return count
 
 
-def _incomplete(
-    relative: list[bytes], directories: set[bytes], inodes: set[int], climb: int
-) -> Below:
-    return Below(tuple(relative), frozenset(directories), frozenset(inodes), False, climb)  # noqa: FBT003 - the field is named in Below
+def _winds(target: bytes) -> bool:
+    """Whether a relative target has ``..`` behind a name: the view shows it from its top."""
+    if target.startswith(b"/"):
+        return False
+    named = [name for name in target.split(b"/") if name not in {b"", b"."}]
+    return b".." in named[leading_climb(target) :]
 
 
-def _push(pending: list[int], dirfd: int, name: bytes) -> None:
-    """Open a directory that is to be walked; one that cannot be opened is not counted into."""
-    try:
-        pending.append(syscalls.open_directory(dirfd, name))
-    except OSError as error:
-        if error.errno not in syscalls.NOT_READABLE:
-            raise
+class _Entry(NamedTuple):
+    """An entry below a directory: ``path`` from there, ``dirfd`` and ``name`` where it stands."""
+
+    path: bytes
+    dirfd: int
+    name: bytes
+    kind: int
+    ino: int
+
+
+def _entries(fd: int, *, skips: bool) -> Generator[_Entry, None, None]:
+    """Yield what is in and below the directory behind *fd*, with one directory open at a time.
+
+    With *skips* whatever cannot be entered below it is left out, else the OSError is raised.
+    """
+    pending = [b""]
+    while pending:
+        prefix = pending.pop()
+        try:
+            dirfd = syscalls.open_here(fd, prefix)
+        except OSError as error:
+            if not (skips and prefix and error.errno in _NOT_ENTERED):
+                raise
+            continue
+        try:
+            for name, kind, ino in syscalls.scan(dirfd):
+                path = paths.join(prefix, name) if prefix else name
+                if kind == stat.S_IFDIR:
+                    pending.append(path)
+                yield _Entry(path, dirfd, name, kind, ino)
+        except PermissionError:
+            if not (skips and prefix):
+                raise
+        finally:
+            syscalls.close(dirfd)
 
 
 def _target(dirfd: int, name: bytes) -> bytes:
@@ -149,3 +172,6 @@ def _target(dirfd: int, name: bytes) -> bytes:
         return syscalls.read_link(fd)
     finally:
         syscalls.close(fd)
+
+
+_NOT_ENTERED = syscalls.NOT_READABLE | {errno.EXDEV, errno.ELOOP, errno.ENAMETOOLONG}

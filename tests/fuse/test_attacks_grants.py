@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuse.bench import Bench
 from tests.fuse.changes import errno_of
-from tests.person import decline, widest
+from tests.person import decline, plain_yes, widest
 
 pytestmark = [pytest.mark.mount, pytest.mark.requirement("H4", "H9", "H10", "L3")]
 
@@ -33,3 +33,21 @@ def test_a_write_of_ours_does_not_make_ours_what_somebody_else_changed(bench: Be
     assert bench.person.asked == []
     assert errno_of(lambda: os.unlink(folder / "notes")) == errno.EACCES
     assert bench.person.operations == ["unlink"]
+
+
+def test_a_file_that_somebody_moves_away_is_not_written_to_by_an_old_handle(bench: Bench) -> None:
+    (bench.real / "file").write_bytes(b"content\n")
+    bench.person.forget(plain_yes)
+    handle = os.open(bench.here / "file", os.O_WRONLY)
+    try:
+        os.write(handle, b"C")
+        bench.person.forget(decline)
+        (bench.real / "file").rename(bench.closed_real / "kept")
+        assert errno_of(lambda: os.write(handle, b"O")) == errno.EROFS
+        assert errno_of(lambda: os.ftruncate(handle, 0)) in {errno.EROFS, errno.ESTALE}
+        assert (bench.closed_real / "kept").read_bytes() == b"Content\n"
+        (bench.closed_real / "kept").rename(bench.real / "file")
+        os.write(handle, b"O")  # the file grant of this turn holds for it here
+    finally:
+        os.close(handle)
+    assert (bench.real / "file").read_bytes() == b"COntent\n"
