@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from lamfuse.core import paths
 from lamfuse.core.names import show_path
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.roots import Area, Roots
@@ -113,9 +112,14 @@ class Refusal:
 
 def text(refusal: Refusal, home: bytes, roots: Roots) -> str:
     """Return the refusal in words, for the agent: one line. The rule itself is not told."""
+    about = refusal.paths
+    if refusal.reason is Reason.READ_ONLY:
+        about = _outside_write_roots(refusal.paths, roots) or refusal.paths
+    places = dict.fromkeys(_place(path, home, roots) for path in about)
     said = _sentence(refusal, roots).format(
         act=_act(refusal, home, roots),
-        what=_places(_at_fault(refusal, roots), home, roots),
+        what=" and ".join(places),
+        be="is" if len(places) == 1 else "are",
         undone=_VERBS[TABLE[refusal.operation].verb][1],
         readable=_readable(roots),
         writable=_names(roots.write, home) or "none",
@@ -131,7 +135,7 @@ def refusals_file(refusals: Sequence[Refusal], home: bytes, roots: Roots) -> str
 
 
 def _sentence(refusal: Refusal, roots: Roots) -> str:
-    if refusal.reason is Reason.HIDDEN and _outside(refusal.paths, roots):
+    if refusal.reason is Reason.HIDDEN and any(_is_outside(path, roots) for path in refusal.paths):
         return _OUTSIDE
     if refusal.reason is Reason.READ_ONLY and not _outside_write_roots(refusal.paths, roots):
         return _OTHER_NAME_READ_ONLY
@@ -152,38 +156,20 @@ def _act(refusal: Refusal, home: bytes, roots: Roots) -> str:
     return f"{verb} {' and '.join(places)}"
 
 
-def _at_fault(refusal: Refusal, roots: Roots) -> Sequence[bytes]:
-    """Return those paths that the reason is about, where that can be told; else all of them."""
-    found: Sequence[bytes] = ()
-    if refusal.reason is Reason.READ_ONLY:
-        found = _outside_write_roots(refusal.paths, roots)
-    elif refusal.reason is Reason.ROOT_ITSELF:
-        found = [
-            path for path in refusal.paths if any(paths.contains(path, root) for root in roots.all)
-        ]
-    return found or refusal.paths
+def _is_outside(path: bytes, roots: Roots) -> bool:
+    return roots.area(path) is Area.OUTSIDE
 
 
-def _outside(places: Sequence[bytes], roots: Roots) -> list[bytes]:
-    return [path for path in places if roots.area(path) is Area.OUTSIDE]
-
-
-def _outside_write_roots(places: Sequence[bytes], roots: Roots) -> list[bytes]:
-    return [path for path in places if roots.area(path) is not Area.WRITE]
-
-
-def _places(places: Sequence[bytes], home: bytes, roots: Roots) -> str:
-    shown = dict.fromkeys(_place(path, home, roots) for path in places)
-    return " and ".join(shown)
+def _outside_write_roots(places: Sequence[bytes], roots: Roots) -> tuple[bytes, ...]:
+    return tuple(path for path in places if roots.area(path) is not Area.WRITE)
 
 
 def _place(path: bytes, home: bytes, roots: Roots) -> str:
-    return show_path(path, home) if roots.area(path) is not Area.OUTSIDE else "a place outside"
+    return "a place outside" if _is_outside(path, roots) else show_path(path, home)
 
 
 def _readable(roots: Roots) -> str:
-    more = [root for root in roots.extra if root != roots.home]
-    also = f", and {_names(more, roots.home)}" if more else ""
+    also = f", and {_names(roots.extra, roots.home)}" if roots.extra else ""
     return f"the home directory, except credential stores{also}"
 
 
@@ -192,11 +178,14 @@ def _names(places: Sequence[bytes], home: bytes) -> str:
 
 
 #: act: to do what to what. what: the places that the reason is about. undone: what was not done.
+#: What is hidden is named by nothing but the path that was asked for: no text tells that it exists.
 _SENTENCES: dict[Reason, str] = {
     Reason.HIDDEN: (
         "{what} is a credential store or another hidden place, and is not read. {undone} " + _STOP
     ),
-    Reason.HIDDEN_SINCE: "{what} is hidden by the rules that hold now. {undone} " + _STOP,
+    Reason.HIDDEN_SINCE: (
+        "to {act} would touch what is hidden by the rules that hold now. {undone} " + _STOP
+    ),
     Reason.DENIED_NAME: (
         "to {act} would give a name that is kept for credentials or hidden places, and nothing is"
         " given such a name. {undone} Do not try that name again; another may do."
@@ -220,7 +209,7 @@ _SENTENCES: dict[Reason, str] = {
         " Do not try again."
     ),
     Reason.ROOT_ITSELF: (
-        "{what} is a configured root, or leads to one: it is a folder and stays where it is."
+        "to {act} would replace or take away a configured root, or a folder that leads to one."
         " {undone} Do not try again there; work on what is in it."
     ),
     Reason.OTHER_ROOT: (
@@ -228,8 +217,7 @@ _SENTENCES: dict[Reason, str] = {
         " Do not try again there; copy the content instead."
     ),
     Reason.READ_ONLY: (
-        "{what} is outside the write roots and is read-only. Write roots: {writable}. {undone} "
-        + _STOP
+        "{what} {be} not in a write root, and read-only. Write roots: {writable}. {undone} " + _STOP
     ),
     Reason.EXISTS: (
         "to {act} would replace the destination, which exists. {undone} Do not try that name again;"
@@ -263,7 +251,7 @@ _SENTENCES: dict[Reason, str] = {
         " Try again only if it is still needed, which asks anew."
     ),
     Reason.STALE: (
-        "{what} changed again and again while the user was asked whether to {act}. {undone}"
+        "it changed again and again while the user was asked whether to {act}. {undone}"
         " Look at it again before trying again."
     ),
     Reason.JOURNAL: (
@@ -276,6 +264,6 @@ _SENTENCES: dict[Reason, str] = {
 }
 _OUTSIDE = "this leads outside the paths that may be read. Readable: {readable}. {undone} " + _STOP
 _OTHER_NAME_READ_ONLY = (
-    "{what} has another name outside the write roots, and is read-only under all its names."
+    "{what} has another name that is not in a write root, and is read-only under all its names."
     " Write roots: {writable}. {undone} " + _STOP
 )

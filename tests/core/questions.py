@@ -1,21 +1,41 @@
-"""Questions by hand, for the tests of their wording: what stands there, and what is said of it."""
+"""Questions and refusals by hand, for the tests of their wording."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from lamfuse.core.approval import Offer, Text
+from lamfuse.core.roots import Roots
 from lamfuse.core.target import Below, FileKind, Request, Subject
 from lamfuse.core.wording import describe
 from tests.core import acts
 from tests.core.acts import DOWNLOADS, HOME
 
-__all__ = ["DAYS", "NOW", "REPORT", "SECOND", "file", "folder", "text"]
+__all__ = [
+    "DAYS",
+    "DRAFT",
+    "NEW",
+    "NOTES",
+    "NOW",
+    "REPORT",
+    "ROOTS",
+    "SECOND",
+    "SHADOW",
+    "file",
+    "folder",
+    "text",
+]
 
 NOW = 10**18
 SECOND = 1_000_000_000
 DAYS = 86400 * SECOND
 REPORT = DOWNLOADS + b"/report.md"
+
+ROOTS = Roots(HOME, (b"/srv/docs",), (DOWNLOADS, b"/srv/out"))
+#: In a write root, in home only, and outside.
+DRAFT, NEW = DOWNLOADS + b"/draft.md", DOWNLOADS + b"/new.md"
+NOTES = HOME + b"/Documents/notes.md"
+SHADOW = b"/etc/shadow"
 
 
 def file(
