@@ -17,11 +17,13 @@ __all__ = [
     "DOWNLOADS",
     "HOME",
     "MAKES",
+    "PARENT",
     "SESSION",
     "act",
     "directory",
     "file",
     "free",
+    "identity",
     "make_policy",
     "rule",
 ]
@@ -73,6 +75,10 @@ def free(path: bytes) -> Subject:
     return Subject(path, parent=PARENT)
 
 
+def identity(ino: int) -> Identity:
+    return Identity(1, ino, ino * 7, b"g%d" % ino)
+
+
 def file(
     path: bytes,
     ino: int = 10,
@@ -86,7 +92,7 @@ def file(
     return Subject(
         path,
         kind,
-        Identity(1, ino, ino * 7, b"g%d" % ino),
+        identity(ino),
         PARENT,
         size,
         mtime_ns=5,
