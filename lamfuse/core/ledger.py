@@ -58,7 +58,8 @@ class Ledger:
 
     ``files`` are the paths granted for this turn, with the object that the person was shown there;
     None where nothing stood yet: then only what this session makes there is covered. ``listed`` are
-    the paths that run later and that a question named beside its own.
+    the paths that run later and that a question named beside its own. ``refused`` are the questions
+    that were shown and refused.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -119,11 +120,11 @@ class Ledger:
 
     def was_declined(self, request: Request) -> bool:
         """Whether this very question was declined in this turn."""
-        return self.question_key(request) in self.declined
+        return self._question_key(request) in self.declined
 
     def note_declined(self, request: Request) -> None:
         """Remember that this question was declined."""
-        self.declined.add(self.question_key(request))
+        self.declined.add(self._question_key(request))
 
     def note_refusal(self, question: str) -> None:
         """Count the refusal of the question *question* (its id), once for all who waited for it."""
@@ -137,7 +138,11 @@ class Ledger:
         if offer.scope is Scope.FILE:
             granted = request.subjects[-1]  # what is written to, or comes into being
             self.files[granted.path] = granted.identity
-            self.listed.update({*classed} - {granted.path})
+            for path in {*classed} - {granted.path}:
+                if path in granted.other_names:
+                    self.files[path] = granted.identity
+                else:
+                    self.listed.add(path)
         elif offer.scope is Scope.FOLDER:
             self.folders.append(FolderGrant(offer.path, offer.existing is not None))
 
@@ -150,7 +155,7 @@ class Ledger:
         if any(path not in self.files and path not in self.listed for path in classed):
             return None
         verb = TABLE[request.operation].verb
-        if is_atomic_save(request) and self.is_born(request.subjects[0]):
+        if self.saves(request):
             return self._covers_content(request.subjects[1], has_grant=bool(classed))
         if verb in _NAME_CHANGES:
             return self._covers_names(request)
@@ -209,7 +214,7 @@ class Ledger:
         if destination in self.files and self.is_born(moved):
             self.files[destination] = moved.identity
 
-    def question_key(self, request: Request) -> Hashable:
+    def _question_key(self, request: Request) -> Hashable:
         """Return what makes two questions of this session the same: the verb and the real paths.
 
         A save is the same question as writing to the file: the temporary name differs each time.
@@ -231,8 +236,9 @@ class Ledger:
         if has_grant:
             return None
         for folder in self.folders:
-            inside = paths.contains(folder.path, subject.path)
-            if inside and (born or (folder.existing and subject.exists)):
+            # What was counted are files: a folder that stands there is none.
+            counted = folder.existing and subject.exists and not subject.is_directory
+            if (born or counted) and paths.contains(folder.path, subject.path):
                 return "this folder for this turn"
         return None
 
@@ -240,7 +246,9 @@ class Ledger:
         created = request.subjects[-1]
         if request.operation is Operation.LINK and not self.is_born(request.subjects[0]):
             return None
-        if created.path in self.files or created.path in self.listed:
+        # A link, a folder or a FIFO in the place of a file is something else.
+        is_file = request.makes is FileKind.FILE
+        if is_file and (created.path in self.files or created.path in self.listed):
             return "this file for this turn"
         if classed:
             return None

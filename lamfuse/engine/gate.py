@@ -8,6 +8,7 @@ before the permit is handed out. It must not touch files; it sees them through a
 
 from __future__ import annotations
 
+import contextlib
 import errno
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,10 +16,11 @@ from typing import Protocol
 
 import trio
 
+from lamfuse.core import essence
 from lamfuse.core import offers as core_offers
 from lamfuse.core.approval import Offer, State
 from lamfuse.core.errors import InternalError, JournalError
-from lamfuse.core.operations import TABLE, Operation, Verb
+from lamfuse.core.operations import Operation
 from lamfuse.core.policy import Decision, Policy, Verdict
 from lamfuse.core.records import Basis, EffectRecord, IntentRecord
 from lamfuse.core.refusals import Reason, Refusal
@@ -115,10 +117,14 @@ class Gate:
         """Return a permit for what *examination* describes, or the refusal.
 
         *by_handle* says that the session holds an open write handle on the object, which covers its
-        truncation and its attributes. OSError of ``look`` passes through.
+        truncation and its attributes. OSError of ``look`` passes through. What changes meanwhile
+        (the object, the rules, the turn) leads back to the beginning.
         """
         request = examination.look()
+        epoch = self.sessions.get(request.session).ledger.epoch
         for _ in range(_ATTEMPTS):
+            policy = self.policy
+            by_handle = by_handle and epoch == self.sessions.get(request.session).ledger.epoch
             grounds = await self._grounds(request, examination, by_handle=by_handle)
             if grounds is None:
                 request = examination.look()
@@ -127,10 +133,10 @@ class Gate:
                 return grounds
             if grounds.question:
                 fresh = examination.look()
-                if not _is_same(request, fresh):
+                if policy is not self.policy or not essence.is_same(request, fresh):
                     request = fresh
                     continue
-            permit = await self._intend(request, grounds, examination)
+            permit = await self._intend(request, grounds, examination, policy)
             if (
                 isinstance(permit, Permit)
                 and grounds.shown is not None
@@ -150,17 +156,36 @@ class Gate:
         session = self.sessions.get(request.session)
         decision = self.policy.decide(request)
         if decision.verdict is Verdict.REFUSE:
-            return self.refuse(request, decision.reason or Reason.READ_ONLY, decision.rule)
+            reason = decision.reason or Reason.READ_ONLY
+            return self._refuse_late(session, request, reason, decision.rule)
         grounds = _Grounds(Basis.RULE, decision.rule)
         if decision.verdict is not Verdict.ALLOW:
             covered = session.ledger.covers(request, decision.runs_later)
             if covered is None:
-                return self.refuse(request, Reason.REVOKED, "what allowed it is over")
+                return self._refuse_late(
+                    session, request, Reason.REVOKED, "what allowed it is over"
+                )
             grounds = _Grounds(Basis.GRANT, covered)
         try:
             return self._append_intent(session, request, grounds)
         except JournalError as error:
             return self.refuse(request, Reason.JOURNAL, str(error))
+
+    def _refuse_late(
+        self, session: Session, request: Request, reason: Reason, rule: str
+    ) -> Refusal:
+        """Refuse a write that comes too late, which is recorded: it had begun.
+
+        Once for each file while the same grants hold: write-back comes page by page.
+        """
+        if not session.is_first_late(request.paths[0]):
+            return Refusal(reason, request.operation, request.paths, rule or None)
+        try:
+            permit = self._append_intent(session, request, _Grounds(Basis.REFUSED, rule))
+            self.finish(permit, errno.EACCES)
+        except JournalError as error:
+            return self.refuse(request, Reason.JOURNAL, str(error))
+        return self.refuse(request, reason, rule)
 
     def refuse(self, request: Request, reason: Reason, rule: str = "") -> Refusal:
         """Make a refusal, and keep it where the agent can read it."""
@@ -213,7 +238,7 @@ class Gate:
             decision = self.policy.decide(request)
         if not saves or decision.verdict is not Verdict.ASK:
             return decision
-        as_write = self.policy.decide(_as_write(request))
+        as_write = self.policy.decide(essence.as_write(request))
         if as_write.verdict is Verdict.ALLOW and decision.runs_later != as_write.runs_later:
             return decision
         return replace(as_write, runs_later=decision.runs_later)
@@ -228,7 +253,7 @@ class Gate:
         saves: bool,
     ) -> _Grounds | Refusal | None:
         measured = await trio.to_thread.run_sync(examination.measure, request)
-        shown = _as_write(measured) if saves else measured
+        shown = essence.as_write(measured) if saves else measured
         folder = core_offers.folder_of(shown, decision.runs_later)
         existing = None
         if folder is not None and shown.operation is not Operation.MKDIR:
@@ -238,14 +263,14 @@ class Gate:
             shown,
             offers,
             core_offers.default_scope(shown),
-            (session.ledger.question_key(request), _fingerprint(request)),
+            (essence.of(request), essence.of(shown)),
             runs_later=decision.runs_later,
             turn=session.ledger.turn,
         )
         if outcome.again:
             return None
         if outcome.state is not State.ALLOWED:
-            return self._refuse_outcome(session, request, outcome)
+            return self._refuse_outcome(session, shown, outcome)
         return _accepted(shown, decision, outcome)
 
     def _grant(
@@ -262,35 +287,52 @@ class Gate:
             )
         )
 
-    def _refuse_outcome(self, session: Session, request: Request, outcome: Outcome) -> Refusal:
+    def _refuse_outcome(self, session: Session, shown: Request, outcome: Outcome) -> Refusal:
         if outcome.state is State.DECLINED:
-            session.ledger.note_declined(request)
+            session.ledger.note_declined(shown)
         if outcome.question is not None and outcome.was_shown and outcome.state is not State.GONE:
             session.ledger.note_refusal(outcome.question.id)
         reason = outcome.reason or _REASONS[outcome.state]
-        return self.refuse(request, reason, outcome.detail)
+        return self.refuse(shown, reason, outcome.detail)
 
     async def _intend(
-        self, request: Request, grounds: _Grounds, examination: Examination
+        self, request: Request, grounds: _Grounds, examination: Examination, policy: Policy
     ) -> Permit | Refusal | None:
-        """Write the intent; None when the object changed while the journal was being synced."""
+        """Write the intent; None when something changed while the journal was being synced."""
         session = self.sessions.get(request.session)
-        try:
-            permit = self._append_intent(session, request, grounds)
-            if not _needs_sync(request):
-                return permit
-            await self._journal.sync()
-        except JournalError as error:
-            return self.refuse(request, Reason.JOURNAL, str(error))
-        if not self._callers.is_waiting(request.caller):
-            self.finish(permit, errno.EINTR)
+        if grounds.question and not self._callers.is_waiting(request.caller):
             return self.refuse(request, Reason.GONE, "the caller left")
         try:
+            permit = self._append_intent(session, request, grounds)
+            if not essence.needs_sync(request):
+                return permit
+            return await self._settle(permit, examination, policy)
+        except JournalError as error:
+            return self.refuse(request, Reason.JOURNAL, str(error))
+
+    async def _settle(
+        self, permit: Permit, examination: Examination, policy: Policy
+    ) -> Permit | Refusal | None:
+        """Bring the intent to the disk, and look once more; what is not done gets its effect.
+
+        None when the object, the rules or the turn changed meanwhile.
+        """
+        request = permit.request
+        try:
+            await self._journal.sync()
+            if not self._callers.is_waiting(request.caller):
+                self.finish(permit, errno.EINTR)
+                return self.refuse(request, Reason.GONE, "the caller left")
             fresh = examination.look()
-        except OSError as error:
-            self.finish(permit, error.errno or errno.ESTALE)
+        except JournalError:
             raise
-        if _is_same(request, fresh):
+        except BaseException as error:
+            number = error.errno or errno.ESTALE if isinstance(error, OSError) else errno.EINTR
+            with contextlib.suppress(JournalError):  # why it ends here is told, not the second
+                self.finish(permit, number)
+            raise
+        still_holds = policy is self.policy and permit.epoch == permit.session.ledger.epoch
+        if still_holds and essence.is_same(request, fresh):
             return permit
         self.finish(permit, errno.ESTALE)
         return None
@@ -308,7 +350,7 @@ class Gate:
                 channel=grounds.channel,
                 pid=request.caller.pid,
                 exe=request.caller.exe,
-                destroyed=_destroyed(request),
+                destroyed=essence.destroyed(request),
             )
         )
         return Permit(request, session, sequence, session.ledger.epoch)
@@ -328,45 +370,3 @@ def _accepted(shown: Request, decision: Decision, outcome: Outcome) -> _Grounds:
         question.offer(scope),
         decision.runs_later,
     )
-
-
-def _as_write(request: Request) -> Request:
-    """Tell an atomic save as what it is for the person: an overwrite of the destination."""
-    source, destination = request.subjects
-    return replace(
-        request,
-        operation=Operation.WRITE,
-        subjects=(destination,),
-        truncates=True,
-        new_size=source.size,
-        new_lines=source.lines,
-    )
-
-
-def _needs_sync(request: Request) -> bool:
-    """Whether the intent must be on the disk before the act.
-
-    Where something is destroyed or moved.
-    """
-    verb = TABLE[request.operation].verb
-    if verb in {Verb.DELETE, Verb.MOVE}:
-        return True
-    return verb is Verb.WRITE and request.subjects[0].size > 0
-
-
-def _destroyed(request: Request) -> int | None:
-    """How many bytes the act destroys, where that is known before it."""
-    if request.operation in {Operation.UNLINK, Operation.TRUNCATE} or request.truncates:
-        return request.subjects[0].size
-    if request.operation is Operation.REPLACE:
-        return request.subjects[1].size
-    return None
-
-
-def _fingerprint(request: Request) -> tuple[Subject, ...]:
-    return tuple(replace(subject, lines=None) for subject in request.subjects)
-
-
-def _is_same(shown: Request, fresh: Request) -> bool:
-    """Whether everything is still as it was: identity, size, times, place, and both parents."""
-    return shown.operation is fresh.operation and _fingerprint(shown) == _fingerprint(fresh)

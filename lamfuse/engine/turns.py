@@ -21,11 +21,25 @@ _REFUSALS_KEPT = 50
 
 @dataclass(slots=True)
 class Session:
-    """One agent: its ledger, and the latest refusals it got (oldest first)."""
+    """One agent: its ledger, and the latest refusals it got (oldest first).
+
+    ``late`` are the files that were written too late while the ledger was in ``late_epoch``.
+    """
 
     name: str
     ledger: Ledger
     refusals: deque[Refusal] = field(default_factory=lambda: deque(maxlen=_REFUSALS_KEPT))
+    late: set[bytes] = field(default_factory=set)
+    late_epoch: int = 0
+
+    def is_first_late(self, path: bytes) -> bool:
+        """Note a late write to *path*; tells whether it is the first one since grants ended."""
+        if self.late_epoch != self.ledger.epoch:
+            self.late.clear()
+            self.late_epoch = self.ledger.epoch
+        first = path not in self.late
+        self.late.add(path)
+        return first
 
 
 class Sessions:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
+
+from tests.engine.gate_bench import Bench, at_once
 
 _HERE = Path(__file__).parent
 
@@ -27,6 +29,21 @@ def run_in_no_time(
 @pytest.fixture
 def no_time() -> None:
     """Let time jump; unlike `autojump_clock` it also works from within another fixture."""
+
+
+@pytest.fixture
+def in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let what runs in threads run here: nobody waits for them, and time may jump."""
+    monkeypatch.setattr(trio.to_thread, "run_sync", at_once)
+
+
+@pytest.fixture
+async def bench(nursery: trio.Nursery, no_time: None, in_this_thread: None) -> AsyncIterator[Bench]:
+    """Give a gate with a running broker; the tests of the broker have a bench of their own."""
+    bench = Bench(nursery)
+    await nursery.start(bench.run_broker)
+    yield bench
+    nursery.cancel_scope.cancel()
 
 
 @pytest.hookimpl(trylast=True)
