@@ -29,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PR_SET_CHILD_SUBREAPER = 36
 # What has been told to end may need a moment for it; what needs longer is left over.
 GRACE_S = 5.0
+PHASE_LIMIT_S = 25 * 60
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NO_TESTS = 5  # pytest's exit status when nothing was selected
 
@@ -98,10 +99,14 @@ def start(argv: Sequence[str], user: User, cwd: str, env: dict[str, str]) -> int
         group=user.gid if foreign else None,
         extra_groups=[] if foreign else None,
     )
+    # A test that hangs beyond its own limit (in a finally, say) must not hang the run.
+    signal.signal(signal.SIGALRM, lambda *_: process.kill())
+    signal.alarm(PHASE_LIMIT_S)
     # Orphans of the tests become our children; one that is not reaped would look alive to a test.
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == process.pid:
+            signal.alarm(0)
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -35,6 +36,21 @@ def _lamfuse(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@contextlib.contextmanager
+def _watching() -> Iterator[subprocess.Popen[bytes]]:
+    """Run a watch that answers what the test says; a test that fails does not leave it waiting."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "lamfuse", "watch", "--json"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as watch:
+        try:
+            yield watch
+        finally:
+            watch.kill()
+
+
 @pytest.fixture
 def place(person: Path, dirs: Dirs) -> Iterator[Path]:
     """A home with something in it; the path is where its view will be."""
@@ -54,12 +70,7 @@ def test_mount_ask_allow_and_unmount(place: Path, person: Path, dirs: Dirs) -> N
     assert "lamfuse watch" in mounted.stderr
     assert (place / "Downloads" / "report.md").read_text() == "old\n"
     assert not (place / ".ssh").exists()
-    with subprocess.Popen(
-        [sys.executable, "-m", "lamfuse", "watch", "--json"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as watch:
+    with _watching() as watch:
         assert watch.stdin is not None
         assert watch.stdout is not None
         _wait_for_watcher()
