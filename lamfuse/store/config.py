@@ -31,8 +31,10 @@ __all__ = [
     "RULE_VERBS",
     "Approval",
     "Config",
+    "build",
     "default_write_roots",
     "load",
+    "read",
 ]
 
 #: The origin of a value that no file sets.
@@ -122,18 +124,27 @@ def load(path: bytes, home: bytes, *, must_exist: bool = False) -> Config:
 
     *must_exist* is for a file that the person named. Raises ConfigError.
     """
+    return build(read(path, must_exist=must_exist), path, home)
+
+
+def read(path: bytes, *, must_exist: bool = False) -> dict[str, object]:
+    """Return what the file at *path* writes, unchecked; empty without one. Raises ConfigError."""
     content = _read(path, must_exist=must_exist)
-    data = {} if content is None else _parse(content, os.fsdecode(path))
+    return {} if content is None else _parse(content, os.fsdecode(path))
+
+
+def build(data: Mapping[str, object], path: bytes, home: bytes) -> Config:
+    """Return the configuration that *data*, read from *path*, describes; raises ConfigError."""
     top = Table(data, os.fsdecode(path), "", _KEYS)
     asking = top.table("approval", _APPROVAL_KEYS)
-    read, notes = _roots(top, "read_roots", home)
-    write, more_notes = _roots(top, "write_roots", home)
+    read_roots, notes = _roots(top, "read_roots", home)
+    write_roots, more_notes = _roots(top, "write_roots", home)
     return Config(
         file=path,
         home=home,
         file_access=top.boolean("file_access", default=False),
-        read_roots=read,
-        write_roots=tuple(dict.fromkeys((*default_write_roots(home), *write))),
+        read_roots=read_roots,
+        write_roots=tuple(dict.fromkeys((*default_write_roots(home), *write_roots))),
         deny=_deny(top, home),
         link_ok=_link_ok(top, home),
         runs_later=_runs_later(top, home),
