@@ -21,6 +21,8 @@ from typing import cast
 import pyfuse3
 import trio
 
+from lamfuse.tree import syscalls
+
 __all__ = ["EAGER_VERSIONS", "eager", "is_known", "session_fd", "waiter"]
 
 log = logging.getLogger(__name__)
@@ -30,7 +32,7 @@ EAGER_VERSIONS = frozenset({"3.5.0"})
 #: After so many requests in a row, whatever else is runnable gets its turn.
 _STREAK = 32
 _NAME = "_wait_fuse_readable"
-_DEVICE = "/dev/fuse"
+_DEVICE = b"/dev/fuse"
 
 Wait = Callable[[], Awaitable[bool]]
 
@@ -51,7 +53,7 @@ def session_fd() -> int | None:
     found = []
     for name in os.listdir("/proc/self/fd"):
         try:
-            target = os.readlink(f"/proc/self/fd/{name}")
+            target = syscalls.real_path(int(name))
         except OSError:
             continue  # the descriptor of the listing itself
         if target == _DEVICE:
