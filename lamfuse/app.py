@@ -64,8 +64,9 @@ __all__ = ["Settings", "build_policy", "run"]
 log = logging.getLogger(__name__)
 
 _PR_SET_DUMPABLE = 4
-#: Directories that are held open at most, beside home and the extra roots.
+#: Directories and objects without a name that are held open at most, beside the roots.
 _OPEN_DIRECTORIES = 512
+_NAMELESS = 256
 #: The mount table is not read more often than this (seconds), whatever happens to it.
 _MOUNTS_S = 0.1
 
@@ -174,8 +175,14 @@ class _Daemon:
             version(), settings.home, settings.mountpoint, config.file, config.file_access,
             trio.current_time(), list(config.notes),
         )  # fmt: skip
-        self.tree = Tree(syscalls.open_root(policy.home), open_directories=_OPEN_DIRECTORIES)
-        self.handles = Handles()
+        # What callers can have opened leaves room for the calls that wait and for our own files.
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self.tree = Tree(
+            syscalls.open_root(policy.home),
+            open_directories=min(_OPEN_DIRECTORIES, most // 8),
+            nameless=min(_NAMELESS, most // 16),
+        )
+        self.handles = Handles(most // 2)
         sessions = Sessions(_ledger_limits(config), trio.current_time)
         callers = ProcCallers()
         self.broker = Broker(
@@ -351,10 +358,16 @@ def _mountpoints(policy: Policy) -> frozenset[bytes]:
 async def _follow_mounts(view: View) -> None:
     """Keep the known mountpoints right: the kernel reports every change of the mount table."""
     fd = mounts.open_mountinfo()
+    limiter = trio.CapacityLimiter(1)
     try:
         while True:
-            await trio.lowlevel.wait_readable(fd)
-            view.mountpoints = _mountpoints(view.policy)
+            await trio.to_thread.run_sync(
+                mounts.wait_changed, fd, abandon_on_cancel=True, limiter=limiter
+            )
+            try:
+                view.mountpoints = _mountpoints(view.policy)
+            except OSError:
+                log.exception("the mount table cannot be read; what was known of it still holds")
             await trio.sleep(_MOUNTS_S)
     finally:
         syscalls.close(fd)

@@ -66,6 +66,7 @@ async def create(
 ) -> tuple[pyfuse3.FileInfo, pyfuse3.EntryAttributes]:
     """Create a file and open it; if the name exists by the time of the act, it is a write."""
     parent = parent_of(mounted, nodeid, name)
+    mounted.handles.check_room()
     opened: list[int] = []
 
     def make(target: Target) -> None:

@@ -104,6 +104,7 @@ def open_for_reading(
     if inode in mounted.virtual:
         number = mounted.handles.add(mounted.virtual.open(inode, session))
         return pyfuse3.FileInfo(fh=pyfuse3.FileHandleT(number), direct_io=True)
+    mounted.handles.check_room()
     with mounted.view.open_visible(inode) as target:
         if target.stat().links == 0:
             raise OSError(errno.ESTALE, "unlinked")

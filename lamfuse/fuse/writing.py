@@ -50,6 +50,7 @@ async def open_target(
 ) -> int:
     """Ask for *write* on *target*, open it, and return the number of the handle."""
     session, caller = mounted.session(ctx), mounted.caller(ctx)
+    mounted.handles.check_room()
 
     def describe() -> Request:
         subject = _same_object(mounted, target)

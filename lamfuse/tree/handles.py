@@ -6,6 +6,7 @@ session's ledger): when that is over, the next write has to be decided again.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -62,15 +63,22 @@ class DirectoryHandle:
 
 
 class Handles:
-    """All open handles of a mount: files, directories, and whatever else was opened."""
+    """All open handles of a mount: files (*most* of them), directories, and whatever else."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._files = 0
         self._handles: dict[int, object] = {}
         self._next = 1
 
     def __len__(self) -> int:
         """Return how many handles are open."""
         return len(self._handles)
+
+    def check_room(self) -> None:
+        """Raise ENFILE where no further file can be opened: the rest needs descriptors as well."""
+        if self._files >= self._most:
+            raise OSError(errno.ENFILE, "too many files are open in the view")
 
     def get(self, number: int) -> object:
         """Return the open handle *number*."""
@@ -82,6 +90,7 @@ class Handles:
         self._next += 1
         self._handles[number] = handle
         if isinstance(handle, FileHandle):
+            self._files += 1
             if handle.inode.handles is None:
                 handle.inode.handles = []
             handle.inode.handles.append(handle)
@@ -105,6 +114,7 @@ class Handles:
         """Take the handle out and close its descriptor."""
         handle = self._handles.pop(number)
         if isinstance(handle, FileHandle):
+            self._files -= 1
             if handle.inode.handles is not None:
                 handle.inode.handles.remove(handle)
                 handle.inode.handles = handle.inode.handles or None

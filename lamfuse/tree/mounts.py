@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import select
 from dataclasses import dataclass
 
 from lamfuse.core import paths
 
-__all__ = ["Mount", "below", "mounts", "open_mountinfo"]
+__all__ = ["Mount", "below", "mounts", "open_mountinfo", "wait_changed"]
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
 
@@ -29,6 +30,16 @@ class Mount:
 def open_mountinfo() -> int:
     """Open mountinfo; poll reports an exceptional condition whenever a mount came or went."""
     return os.open(b"/proc/self/mountinfo", os.O_RDONLY | os.O_CLOEXEC)  # noqa: TID251 - no file of a tree
+
+
+def wait_changed(fd: int) -> None:
+    """Return once a mount came or went since the last call with *fd*; blocks, so in a thread.
+
+    mountinfo is readable all the time: an event loop cannot wait for it.
+    """
+    poll = select.poll()
+    poll.register(fd, select.POLLPRI)
+    poll.poll()
 
 
 def mounts() -> list[Mount]:

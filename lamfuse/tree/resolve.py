@@ -29,8 +29,6 @@ _KINDS = {
     stat.S_IFIFO: FileKind.FIFO,
     stat.S_IFSOCK: FileKind.SOCKET,
 }
-#: Objects without a name that are held at most.
-_MOST_NAMELESS = 256
 #: A path of 4,096 bytes has at most 2,048 components; a longer chain is a loop in the table.
 _DEEPEST = 2100
 _STALE = "it is no longer where it was seen"
@@ -133,12 +131,14 @@ class Tree:
     """The backing tree as the kernel's node ids name it.
 
     *home* is an O_PATH descriptor of the directory that the mount shows; it belongs to the tree.
+    At most *open_directories* directories and *nameless* objects without a name are held open.
     """
 
-    def __init__(self, home: int, *, open_directories: int) -> None:
+    def __init__(self, home: int, *, open_directories: int, nameless: int) -> None:
         self.home = home
         self.inodes = Inodes(syscalls.fstat(home))
         self.directories = Directories(open_directories)
+        self._most_nameless = nameless
         self._nameless: OrderedDict[Inode, int] = OrderedDict()
         self.directories.add_anchor(self.inodes.root, home)
 
@@ -250,8 +250,10 @@ class Tree:
 
         *fd* stays the caller's. The kernel opens FIFOs and directories without a handle of ours.
         """
+        if inode in self._nameless:
+            return
         self._nameless[inode] = syscalls.duplicate(fd)
-        while len(self._nameless) > _MOST_NAMELESS:
+        while len(self._nameless) > self._most_nameless:
             syscalls.close(self._nameless.popitem(last=False)[1])
 
     def nameless(self, inode: Inode) -> int | None:
