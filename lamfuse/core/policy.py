@@ -342,7 +342,7 @@ class Policy:
         A file that runs later is answered for only by a rule that names exactly that file. A file
         with names that nobody knows is never changed unasked.
         """
-        every = {path for path, _ in touched.acted_names(request)}
+        every = {path for path, _ in touched.acted_names(request)}.union(classed)
         found = {path: self._standing.answer(verb, path) for path in sorted(every)}
         declined = next((rule for rule in found.values() if rule and not rule.allow), None)
         if declined is not None:

@@ -218,3 +218,20 @@ class TestStrictest:
         for earlier, later in itertools.pairwise(reasons):
             both = [Decision(Verdict.REFUSE, "r", reason) for reason in (later, earlier)]
             assert strictest(*both).reason is earlier
+
+
+@pytest.mark.requirement("H10")
+def test_a_rule_for_all_of_home_does_not_move_a_file_that_runs_later_under_another_name() -> None:
+    known = Subject(
+        b"/home/u/a/plain",
+        FileKind.FILE,
+        Identity(1, 1),
+        links=2,
+        other_names=(b"/home/u/.envrc",),
+    )
+    request = Request(Operation.RENAME, "s", Caller(), (known, Subject(b"/home/u/a/moved")))
+
+    decision = _policy([], [rule("~/**")]).decide(request)
+
+    assert decision.verdict is Verdict.ASK
+    assert decision.runs_later == (b"/home/u/.envrc",)
