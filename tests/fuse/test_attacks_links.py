@@ -10,7 +10,7 @@ from tests.fuse.bench import Bench
 from tests.fuse.changes import errno_of
 from tests.person import widest
 
-pytestmark = [pytest.mark.mount, pytest.mark.requirement("H3", "H20", "R2")]
+pytestmark = [pytest.mark.mount, pytest.mark.requirement("H3", "H20")]
 
 
 def _outside(bench: Bench, shown: Path) -> str:
