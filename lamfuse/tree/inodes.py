@@ -89,11 +89,12 @@ class Inode:
         return self.kind == stat.S_IFDIR
 
     def names(self) -> Iterator[tuple[Inode, bytes]]:
-        """Yield every (parent, name) under which the object was seen, the latest first."""
-        if self.parent is not None:
-            yield self.parent, self.name
-        if self.others:
-            yield from tuple(self.others)
+        """Yield every (parent, name) under which the object was seen, the latest first.
+
+        Names may be dropped meanwhile: it is what they are now that is gone through.
+        """
+        known = [] if self.parent is None else [(self.parent, self.name)]
+        yield from (*known, *(self.others or ()))
 
     def add_name(self, parent: Inode, name: bytes) -> None:
         """Remember that the object was seen as *name* in *parent*.
@@ -196,7 +197,8 @@ class Inodes:
 
     def remove(self, inode: Inode) -> None:
         """Take *inode* out of the table."""
-        self._by_nodeid.pop(inode.nodeid, None)
+        if self._by_nodeid.get(inode.nodeid) is inode:
+            del self._by_nodeid[inode.nodeid]
         self._drop_key(inode)
 
     def _new(self, stat: Stat) -> Inode:
