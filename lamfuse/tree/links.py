@@ -140,7 +140,7 @@ class Links:
             return self._follow(walk, text)
         if kind is None:
             return self._dangle(walk)
-        return kind != _HIDDEN
+        return kind == stat.S_IFDIR or (kind != _HIDDEN and not walk.todo)
 
     def _follow(self, walk: _Walk, text: bytes) -> bool:
         walk.followed += 1
