@@ -9,7 +9,7 @@ import enum
 from dataclasses import dataclass, field
 
 from lamfuse.core.errors import InternalError
-from lamfuse.core.target import Request
+from lamfuse.core.target import FileId, Request
 
 __all__ = [
     "FINAL",
@@ -70,12 +70,14 @@ class Scope(enum.StrEnum):
 class Offer:
     """A scope that a question offers: for FOLDER the folder and how many files it holds already.
 
-    ``existing`` is None when they were not counted: then existing files are not covered.
+    ``existing`` is None when they were not counted: then existing files are not covered. ``files``
+    are those that were counted.
     """
 
     scope: Scope
     path: bytes = b""
     existing: int | None = None
+    files: frozenset[FileId] = field(default=frozenset(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

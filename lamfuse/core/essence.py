@@ -10,7 +10,7 @@ from dataclasses import replace
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.target import Caller, Request
 
-__all__ = ["as_write", "destroyed", "is_same", "needs_sync", "of"]
+__all__ = ["as_write", "destroyed", "is_same", "needs_sync", "of", "opens_the_same"]
 
 
 def as_write(request: Request) -> Request:
@@ -62,3 +62,13 @@ def of(request: Request) -> Request:
 def is_same(shown: Request, fresh: Request) -> bool:
     """Whether everything is still as it was: identity, size, times, place, and both parents."""
     return of(shown) == of(fresh)
+
+
+def opens_the_same(request: Request, fresh: Request) -> bool:
+    """Whether both open the same object for writing, and destroy nothing by it."""
+    if not request.operation is fresh.operation is Operation.WRITE or fresh.truncates:
+        return False
+    (before,), (now,) = request.subjects, fresh.subjects
+    return replace(
+        now, size=before.size, mtime_ns=before.mtime_ns, ctime_ns=before.ctime_ns
+    ) == replace(before, lines=now.lines)

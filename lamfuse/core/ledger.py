@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lamfuse.core import paths
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import TABLE, Operation, Verb
-from lamfuse.core.target import FileKind, Identity, Request, Subject
+from lamfuse.core.target import FileId, FileKind, Identity, Request, Subject
 
 __all__ = ["Birth", "FolderGrant", "Ledger", "Limits", "is_atomic_save"]
 
@@ -33,11 +33,12 @@ class Limits:
 class FolderGrant:
     """This folder for this turn.
 
-    ``existing`` says that files that were there already are covered.
+    ``files`` are those that were there already and were counted in the question: no others of what
+    was not born in this turn are covered.
     """
 
     path: bytes
-    existing: bool
+    files: frozenset[FileId]
 
 
 @dataclass(slots=True)
@@ -144,7 +145,7 @@ class Ledger:
                 else:
                     self.listed.add(path)
         elif offer.scope is Scope.FOLDER:
-            self.folders.append(FolderGrant(offer.path, offer.existing is not None))
+            self.folders.append(FolderGrant(offer.path, offer.files))
 
     def covers(self, request: Request, classed: tuple[bytes, ...]) -> str | None:
         """Return the grant that covers *request*, in words for the journal, or None.
@@ -236,8 +237,8 @@ class Ledger:
         if has_grant:
             return None
         for folder in self.folders:
-            # What was counted are files: a folder that stands there is none.
-            counted = folder.existing and subject.exists and not subject.is_directory
+            identity = subject.identity
+            counted = identity is not None and identity.file_id in folder.files
             if (born or counted) and paths.contains(folder.path, subject.path):
                 return "this folder for this turn"
         return None

@@ -5,11 +5,13 @@ Pure: the number of files that a folder holds comes in from outside.
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from lamfuse.core import paths
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import TABLE, Operation, Verb
 from lamfuse.core.roots import Roots
-from lamfuse.core.target import Request
+from lamfuse.core.target import FileId, Request
 
 __all__ = ["default_scope", "folder_of", "offers"]
 
@@ -36,11 +38,11 @@ def default_scope(request: Request) -> Scope:
 
 
 def offers(
-    request: Request, classed: tuple[bytes, ...], roots: Roots, existing: int | None
+    request: Request, classed: tuple[bytes, ...], roots: Roots, existing: AbstractSet[FileId] | None
 ) -> tuple[Offer, ...]:
     """Return the scopes on offer, narrowest first.
 
-    *existing* is the number of files that the folder holds already, None when they were too many to
+    *existing* are the files that the folder holds already, None when they were too many to
     count: then a write root itself is not offered, and elsewhere existing files are not covered.
     """
     result = [Offer(Scope.ONCE)]
@@ -49,7 +51,9 @@ def offers(
     folder = folder_of(request, classed)
     if folder is not None and roots.write_root_of(folder) is not None:
         new = request.operation is Operation.MKDIR
-        counted = 0 if new else existing
-        if counted is not None or not roots.is_root(folder):
-            result.append(Offer(Scope.FOLDER, folder, counted))
+        counted = frozenset() if new else existing
+        if counted is not None:
+            result.append(Offer(Scope.FOLDER, folder, len(counted), frozenset(counted)))
+        elif not roots.is_root(folder):
+            result.append(Offer(Scope.FOLDER, folder))
     return tuple(result)

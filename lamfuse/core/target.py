@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 from lamfuse.core.operations import Operation
 
-__all__ = ["Below", "Caller", "FileKind", "Identity", "Request", "Subject"]
+__all__ = ["Below", "Caller", "FileId", "FileKind", "Identity", "Request", "Subject"]
+
+#: Which file it is, as far as a listing tells: device, inode number, birth time.
+FileId = tuple[int, int, int]
 
 
 class FileKind(enum.StrEnum):
@@ -35,6 +38,11 @@ class Identity:
     ino: int
     birth_ns: int = 0
     generation: bytes = b""
+
+    @property
+    def file_id(self) -> FileId:
+        """What a listing tells of it."""
+        return self.dev, self.ino, self.birth_ns
 
 
 @dataclass(frozen=True, slots=True)

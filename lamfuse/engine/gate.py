@@ -24,7 +24,7 @@ from lamfuse.core.operations import Operation
 from lamfuse.core.policy import Decision, Policy, Verdict
 from lamfuse.core.records import Basis, EffectRecord, IntentRecord
 from lamfuse.core.refusals import Reason, Refusal
-from lamfuse.core.target import Request, Subject
+from lamfuse.core.target import FileId, Request, Subject
 from lamfuse.engine.broker import Broker, Outcome
 from lamfuse.engine.ports import CallerWatch, Journal
 from lamfuse.engine.turns import Session, Sessions
@@ -48,7 +48,7 @@ class Examination(Protocol):
 
     ``look`` is cheap and describes them as they are now; it raises OSError when one is gone.
     ``measure`` counts lines for the text of a question and may take long (it is run in a thread).
-    ``count_files`` returns how many files a folder holds, None when too many to count (in a
+    ``list_files`` returns which files a folder holds, None when too many to count (in a
     thread).
     """
 
@@ -60,8 +60,8 @@ class Examination(Protocol):
         """Return *request* with line counts filled in."""
         ...
 
-    def count_files(self, folder: bytes) -> int | None:
-        """Count the files in *folder* and below."""
+    def list_files(self, folder: bytes) -> frozenset[FileId] | None:
+        """Return the files in *folder* and below."""
         ...
 
 
@@ -257,7 +257,7 @@ class Gate:
         folder = core_offers.folder_of(shown, decision.runs_later)
         existing = None
         if folder is not None and shown.operation is not Operation.MKDIR:
-            existing = await trio.to_thread.run_sync(examination.count_files, folder)
+            existing = await trio.to_thread.run_sync(examination.list_files, folder)
         offers = core_offers.offers(shown, decision.runs_later, self.policy.roots, existing)
         outcome = await self._broker.ask(
             shown,
@@ -306,12 +306,12 @@ class Gate:
             permit = self._append_intent(session, request, grounds)
             if not essence.needs_sync(request):
                 return permit
-            return await self._settle(permit, examination, policy)
+            return await self._settle(permit, examination, policy, asked=bool(grounds.question))
         except JournalError as error:
             return self.refuse(request, Reason.JOURNAL, str(error))
 
     async def _settle(
-        self, permit: Permit, examination: Examination, policy: Policy
+        self, permit: Permit, examination: Examination, policy: Policy, *, asked: bool
     ) -> Permit | Refusal | None:
         """Bring the intent to the disk, and look once more; what is not done gets its effect.
 
@@ -331,11 +331,30 @@ class Gate:
             with contextlib.suppress(JournalError):  # why it ends here is told, not the second
                 self.finish(permit, number)
             raise
-        still_holds = policy is self.policy and permit.epoch == permit.session.ledger.epoch
-        if still_holds and essence.is_same(request, fresh):
-            return permit
+        if policy is self.policy and permit.epoch == permit.session.ledger.epoch:
+            if essence.is_same(request, fresh):
+                return permit
+            if not asked and self._needs_no_question(request, fresh):
+                return replace(permit, request=fresh)
         self.finish(permit, errno.ESTALE)
         return None
+
+    def _needs_no_question(self, request: Request, fresh: Request) -> bool:
+        """Whether a covered opening for writing stays one although the content changed meanwhile.
+
+        Nobody was shown anything, so nothing is to be compared with it: others may write to the
+        file all the time.
+        """
+        if not essence.opens_the_same(request, fresh):
+            return False
+        decision = self.policy.decide(fresh)
+        if decision.verdict is Verdict.ALLOW:
+            return True
+        ledger = self.sessions.get(fresh.session).ledger
+        return (
+            decision.verdict is Verdict.ASK
+            and ledger.covers(fresh, decision.runs_later) is not None
+        )
 
     def _append_intent(self, session: Session, request: Request, grounds: _Grounds) -> Permit:
         sequence = self._journal.append(

@@ -16,7 +16,7 @@ from dataclasses import replace
 from lamfuse.core import paths
 from lamfuse.core.policy import Policy
 from lamfuse.core.roots import Area
-from lamfuse.core.target import FileKind, Request, Subject
+from lamfuse.core.target import FileId, FileKind, Request, Subject
 from lamfuse.fuse.view import View
 from lamfuse.tree import survey, syscalls
 from lamfuse.tree.resolve import Target
@@ -47,8 +47,8 @@ class Examined:
             subjects.append(replace(subject, lines=lines))
         return replace(request, subjects=tuple(subjects))
 
-    def count_files(self, folder: bytes) -> int | None:
-        """Count the files in *folder*, found again below its root without following a link."""
+    def list_files(self, folder: bytes) -> frozenset[FileId] | None:
+        """Return the files in *folder*, found again below its root without following a link."""
         for anchor in sorted(self._view.anchors, key=lambda anchor: -len(anchor.path)):
             if paths.contains(anchor.path, folder):
                 try:
@@ -56,7 +56,7 @@ class Examined:
                 except OSError:
                     return None
                 try:
-                    return survey.count_files(fd)
+                    return survey.list_files(fd)
                 except OSError:
                     return None
                 finally:

@@ -14,10 +14,10 @@ from contextlib import closing, suppress
 from typing import NamedTuple
 
 from lamfuse.core import paths
-from lamfuse.core.target import Below
+from lamfuse.core.target import Below, FileId
 from lamfuse.tree import syscalls
 
-__all__ = ["count_files", "count_lines", "leading_climb", "look_below"]
+__all__ = ["count_lines", "leading_climb", "list_files", "look_below"]
 
 #: Line counts are bounded work: bigger files are only measured in bytes.
 _COUNTED_BYTES = 4 * 1024 * 1024
@@ -60,18 +60,22 @@ def count_lines(fd: int) -> int | None:
         syscalls.close(opened)
 
 
-def count_files(fd: int) -> int | None:
-    """Return how many entries that are no directories are in and below *fd*; None: too many.
+def list_files(fd: int) -> frozenset[FileId] | None:
+    """Return everything in and below *fd* that is no directory; None: too many.
 
-    Directories that cannot be read, and other file systems, are not counted into.
+    Directories that cannot be read, and other file systems, are not looked into.
     """
-    count = 0
+    files: set[FileId] = set()
     with closing(_entries(fd, skips=True)) as entries:
         for seen, entry in enumerate(entries, start=1):
             if seen > _COUNTED_FILES:
                 return None
-            count += entry.kind != stat.S_IFDIR
-    return count
+            if entry.kind == stat.S_IFDIR:
+                continue
+            with suppress(FileNotFoundError):  # gone meanwhile
+                there = syscalls.stat_at(entry.dirfd, entry.name)
+                files.add((there.dev, there.ino, there.birth_ns))
+    return frozenset(files)
 
 
 def look_below(fd: int) -> Below:

@@ -41,7 +41,10 @@ def grant(
     path: bytes = b"",
     existing: int | None = None,
 ) -> None:
-    ledger.grant(request, Offer(scope, path or request.paths[-1], existing), classed(request), 1.0)
+    """Grant *request*; the files that a folder held are those with the inode numbers from 10 on."""
+    files = frozenset(identity(ino).file_id for ino in range(10, 10 + (existing or 0)))
+    offer = Offer(scope, path or request.paths[-1], existing, files)
+    ledger.grant(request, offer, classed(request), 1.0)
 
 
 def born(ledger: Ledger, subject: Subject) -> Subject:
@@ -197,8 +200,9 @@ class TestFolderScope:
     def test_existing_files_only_when_they_were_counted(self, operation: Operation) -> None:
         existing = act(operation, file(FOLDER + b"/old"))
         assert covers(with_folder(None), existing) is None
-        assert covers(with_folder(0), existing) == FOLDER_GRANT
+        assert covers(with_folder(0), existing) is None
         assert covers(with_folder(3), existing) == FOLDER_GRANT
+        assert covers(with_folder(3), act(operation, file(FOLDER + b"/later", 13))) is None
         assert covers(with_folder(3), act(operation, file(A))) is None
 
     def test_a_folder_that_stands_there_was_not_counted(self) -> None:

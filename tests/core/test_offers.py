@@ -8,8 +8,8 @@ from lamfuse.core import offers
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import CHANGES, TABLE, Operation, Verb
 from lamfuse.core.roots import Roots
-from lamfuse.core.target import Request
-from tests.core.acts import DOWNLOADS, HOME, act, directory, file, free
+from lamfuse.core.target import FileId, Request
+from tests.core.acts import DOWNLOADS, HOME, act, directory, file, free, identity
 
 pytestmark = pytest.mark.requirement("H9")
 
@@ -18,6 +18,14 @@ ROOTS = Roots(HOME, [b"/srv/docs"], [DOWNLOADS, HOME + b"/Documents/Lam Agent", 
 ONCE = Offer(Scope.ONCE)
 FOLDER = DOWNLOADS + b"/w"
 A = FOLDER + b"/a"
+
+
+def _files(number: int) -> frozenset[FileId]:
+    return frozenset(identity(ino).file_id for ino in range(10, 10 + number))
+
+
+def _folder(path: bytes, existing: int) -> Offer:
+    return Offer(Scope.FOLDER, path, existing, _files(existing))
 
 
 def _request(operation: Operation, path: bytes = A) -> Request:
@@ -37,7 +45,7 @@ def test_a_plain_yes_is_for_the_file_where_content_is_made_and_once_elsewhere(
     expected = Scope.FILE if TABLE[operation].verb in {Verb.CREATE, Verb.WRITE} else Scope.ONCE
     request = _request(operation)
     assert offers.default_scope(request) is expected
-    assert any(offer.scope is expected for offer in offers.offers(request, (), ROOTS, 3))
+    assert any(offer.scope is expected for offer in offers.offers(request, (), ROOTS, _files(3)))
 
 
 @pytest.mark.requirement("H10")
@@ -45,17 +53,17 @@ def test_a_plain_yes_is_for_the_file_where_content_is_made_and_once_elsewhere(
 def test_deleting_and_moving_is_once_only(operation: Operation) -> None:
     request = _request(operation)
     assert offers.folder_of(request, ()) is None
-    assert offers.offers(request, (), ROOTS, 3) == (ONCE,)
+    assert offers.offers(request, (), ROOTS, _files(3)) == (ONCE,)
 
 
 @pytest.mark.parametrize("operation", [O.CREATE, O.SYMLINK, O.MKNOD, O.LINK, O.WRITE, O.CHMOD])
 def test_content_can_be_widened_to_the_folder(operation: Operation) -> None:
     request = _request(operation)
     assert offers.folder_of(request, ()) == FOLDER
-    assert offers.offers(request, (), ROOTS, 3) == (
+    assert offers.offers(request, (), ROOTS, _files(3)) == (
         ONCE,
         Offer(Scope.FILE, A),
-        Offer(Scope.FOLDER, FOLDER, 3),
+        _folder(FOLDER, 3),
     )
 
 
@@ -69,7 +77,7 @@ def test_a_new_folder_is_its_own_folder_and_holds_nothing_yet() -> None:
 def test_what_runs_later_is_never_widened(operation: Operation) -> None:
     request = _request(operation, FOLDER + b"/.envrc")
     assert offers.folder_of(request, request.paths) is None
-    scopes = [offer.scope for offer in offers.offers(request, request.paths, ROOTS, 3)]
+    scopes = [offer.scope for offer in offers.offers(request, request.paths, ROOTS, _files(3))]
     assert scopes == [Scope.ONCE, Scope.FILE]
 
 
@@ -77,10 +85,8 @@ def test_what_runs_later_is_never_widened(operation: Operation) -> None:
     ("path", "existing", "expected"),
     [
         pytest.param(A, None, Offer(Scope.FOLDER, FOLDER, None), id="uncounted, below a root"),
-        pytest.param(A, 0, Offer(Scope.FOLDER, FOLDER, 0), id="none yet"),
-        pytest.param(
-            DOWNLOADS + b"/a", 17, Offer(Scope.FOLDER, DOWNLOADS, 17), id="a root, counted"
-        ),
+        pytest.param(A, 0, _folder(FOLDER, 0), id="none yet"),
+        pytest.param(DOWNLOADS + b"/a", 17, _folder(DOWNLOADS, 17), id="a root, counted"),
         pytest.param(DOWNLOADS + b"/a", 0, Offer(Scope.FOLDER, DOWNLOADS, 0), id="an empty root"),
         pytest.param(DOWNLOADS + b"/a", None, None, id="a root, too many to count"),
         pytest.param(b"/srv/out/a", None, None, id="an extra root, too many to count"),
@@ -93,7 +99,9 @@ def test_a_root_itself_is_offered_only_with_the_number_of_its_files(
 ) -> None:
     found = [
         offer
-        for offer in offers.offers(_request(O.CREATE, path), (), ROOTS, existing)
+        for offer in offers.offers(
+            _request(O.CREATE, path), (), ROOTS, None if existing is None else _files(existing)
+        )
         if offer.scope is Scope.FOLDER
     ]
     assert found == ([] if expected is None else [expected])

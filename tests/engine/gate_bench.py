@@ -15,11 +15,11 @@ from lamfuse.core.ledger import Limits as LedgerLimits
 from lamfuse.core.operations import Operation
 from lamfuse.core.records import EffectRecord, IntentRecord
 from lamfuse.core.refusals import Refusal
-from lamfuse.core.target import Request
+from lamfuse.core.target import FileId, Request
 from lamfuse.engine.broker import Broker, Limits
 from lamfuse.engine.gate import Gate, Permit
 from lamfuse.engine.turns import Sessions
-from tests.core.acts import DOWNLOADS, SESSION, act, file, free, make_policy
+from tests.core.acts import DOWNLOADS, SESSION, act, file, free, identity, make_policy
 from tests.engine.fakes import FakeCallers, FakeJournal, FakeNotifier, describe
 
 __all__ = [
@@ -81,7 +81,7 @@ class Looked:
     gone: bool = False
     looks: int = 0
     counted: list[bytes] = field(default_factory=list)
-    files: int | None = 3
+    files: frozenset[FileId] | None = frozenset({identity(10).file_id})
 
     def look(self) -> Request:
         self.looks += 1
@@ -93,7 +93,7 @@ class Looked:
         subjects = tuple(replace(subject, lines=40) for subject in request.subjects)
         return replace(request, subjects=subjects)
 
-    def count_files(self, folder: bytes) -> int | None:
+    def list_files(self, folder: bytes) -> frozenset[FileId] | None:
         self.counted.append(folder)
         return self.files
 

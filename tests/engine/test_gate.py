@@ -117,7 +117,7 @@ class TestAnswered:
         await bench.allowed(examination, Scope.FOLDER)
         assert examination.counted == [FOLDER]
         (grant,) = bench.sessions.get(SESSION).ledger.folders
-        assert (grant.path, grant.existing) == (FOLDER, True)
+        assert (grant.path, grant.files) == (FOLDER, examination.files)
         await bench.call(Looked(act(O.CREATE, free(FOLDER + b"/y"))))
         assert len(bench.person.asked) == 1
 

@@ -138,6 +138,26 @@ class TestChangedMeanwhile:
         assert call.result is None
         assert bench.person.question is not None
 
+    async def test_what_a_grant_covers_may_be_written_to_by_others_all_the_time(
+        self, bench: Bench
+    ) -> None:
+        await bench.allowed(Looked(WRITE), Scope.FILE)
+        examination = Looked(WRITE)
+        bench.journal.while_syncing = lambda: examination.change(
+            ctime_ns=examination.looks, size=examination.looks
+        )
+        call = await bench.call(examination)
+        assert call.permit.request == examination.request
+        assert call.permit.request != WRITE
+
+    async def test_what_destroys_content_must_find_it_as_it_was(self, bench: Bench) -> None:
+        truncating = act(O.WRITE, file(A), truncates=True)
+        await bench.allowed(Looked(truncating), Scope.FILE)
+        examination = Looked(truncating)
+        bench.journal.while_syncing = lambda: examination.change(ctime_ns=examination.looks)
+        call = await bench.call(examination)
+        assert call.refusal.reason is Reason.STALE
+
     async def test_rules_that_hide_it_meanwhile_hold_for_the_answer(self, bench: Bench) -> None:
         call = await bench.asked(Looked(CREATE))
         bench.gate.policy = make_policy(person=["a"])

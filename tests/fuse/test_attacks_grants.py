@@ -51,3 +51,40 @@ def test_a_file_that_somebody_moves_away_is_not_written_to_by_an_old_handle(benc
     finally:
         os.close(handle)
     assert (bench.real / "file").read_bytes() == b"COntent\n"
+
+
+@pytest.mark.parametrize("by_move", [False, True], ids=["by somebody", "by an allowed move"])
+def test_a_folder_grant_covers_no_file_that_came_after_it_was_counted(
+    bench: Bench, *, by_move: bool
+) -> None:
+    folder = bench.real / "folder"
+    folder.mkdir()
+    (folder / "counted").write_bytes(b"counted\n")
+    bench.person.forget(widest)
+    (bench.here / "folder/new").write_bytes(b"new")
+    (question,) = bench.person.asked
+    assert [scope.existing for scope in question.scopes][-1] == 1
+    if by_move:
+        (bench.real / "thesis").write_bytes(b"thesis\n")
+        os.rename(bench.here / "thesis", bench.here / "folder/thesis")
+    else:
+        (folder / "thesis").write_bytes(b"thesis\n")
+    bench.person.forget(decline)
+    (bench.here / "folder/counted").write_bytes(b"changed\n")
+    assert bench.person.asked == []
+    assert errno_of(lambda: os.truncate(bench.here / "folder/thesis", 0)) == errno.EACCES
+    assert errno_of(lambda: (bench.here / "folder/thesis").chmod(0o777)) == errno.EACCES
+    assert (
+        errno_of(lambda: os.rename(bench.here / "folder/new", bench.here / "folder/thesis"))
+        == errno.EACCES
+    )
+    assert (folder / "thesis").read_bytes() == b"thesis\n"
+    assert "replace" not in bench.person.operations
+
+
+def test_a_grant_for_a_new_folder_covers_no_file_that_somebody_puts_there(bench: Bench) -> None:
+    folder = _granted_folder(bench)
+    (bench.real / "folder/theirs").write_bytes(b"theirs\n")
+    assert errno_of(lambda: os.truncate(folder / "theirs", 0)) == errno.EACCES
+    (folder / "ours").write_bytes(b"ours")
+    assert bench.person.operations == ["truncate"]
