@@ -8,7 +8,8 @@ covers (a ``.env`` somewhere) is not known here, and its other names are not hid
 from __future__ import annotations
 
 import stat
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 from lamfuse.tree import syscalls
 from lamfuse.tree.syscalls import Stat
@@ -16,28 +17,35 @@ from lamfuse.tree.syscalls import Stat
 __all__ = ["CredentialInodes"]
 
 _MOST_ENTRIES = 20_000
+#: The clock of ctime goes in ticks of some milliseconds: what changed so shortly before it was read
+#: may change again without another ctime.
+_TICK_NS = 100_000_000
 
 
 class CredentialInodes:
     """Knows which inodes stand in the credential *places* (relative to the descriptor *home*)."""
 
-    def __init__(self, home: int, places: Sequence[bytes]) -> None:
+    def __init__(
+        self, home: int, places: Sequence[bytes], *, now_ns: Callable[[], int] = time.time_ns
+    ) -> None:
         self._home = home
+        self._now_ns = now_ns
+        self._settled = False
         self._places = tuple(places)
         self._inodes: set[tuple[int, int]] = set()
         self._too_many = False
-        self._stamps: dict[bytes, tuple[int, int, int]] | None = None
+        self._stamps: dict[bytes, tuple[int, int, int]] = {}
 
     def holds(self, seen: Stat) -> bool:
         """Whether the object *seen* is one of them; with too many to know, everything is."""
-        if self._stamps is None or self._stamps != self._look():
+        if not self._settled or self._stamps != self._look():
             self._read()
         return self._too_many or (seen.dev, seen.ino) in self._inodes
 
     def _look(self) -> dict[bytes, tuple[int, int, int]]:
         """Return a stamp of every place and every directory below that was read before."""
         stamps = {}
-        for place in {*self._places, *(self._stamps or ())}:
+        for place in {*self._places, *self._stamps}:
             try:
                 fd = syscalls.open_beneath(self._home, place)
             except OSError:
@@ -53,8 +61,11 @@ class CredentialInodes:
         self._inodes.clear()
         self._too_many = False
         self._stamps = {}
+        read_at = self._now_ns()
         for place in self._places:
             self._read_place(place)
+        newest = max((ctime_ns for _, _, ctime_ns in self._stamps.values()), default=0)
+        self._settled = newest < read_at - _TICK_NS
 
     def _read_place(self, place: bytes) -> None:
         pending = [place]
@@ -66,7 +77,7 @@ class CredentialInodes:
                 continue
             try:
                 now = syscalls.fstat(fd)
-                self._stamps = {**(self._stamps or {}), path: (now.dev, now.ino, now.ctime_ns)}
+                self._stamps[path] = (now.dev, now.ino, now.ctime_ns)
                 if not stat.S_ISDIR(now.mode):
                     self._inodes.add((now.dev, now.ino))
                     continue

@@ -52,7 +52,8 @@ def mounts() -> list[Mount]:
     finally:
         os.close(fd)
     result = []
-    for line in b"".join(chunks).splitlines():
+    # Not splitlines: the kernel escapes a newline, but no other byte that ends a line to Python.
+    for line in b"".join(chunks).removesuffix(b"\n").split(b"\n"):
         fields = line.split(b" ")
         separator = fields.index(b"-")
         kind, source = fields[separator + 1], fields[separator + 2]
