@@ -42,6 +42,7 @@ from lamfuse.engine.limits import Limits
 from lamfuse.engine.ports import Notifier
 from lamfuse.engine.turns import Sessions
 from lamfuse.fuse import mount
+from lamfuse.fuse.cache import KernelCache
 from lamfuse.fuse.callers import ProcCallers
 from lamfuse.fuse.context import Mounted
 from lamfuse.fuse.operations import ViewOperations
@@ -198,7 +199,7 @@ class _Daemon:
         virtual = Virtual(self.tree, texts_of(self.gate, self.rules), os.getuid(), os.getgid())
         self.view = View(self.tree, policy, self._anchors(policy, virtual))
         self.mounted = Mounted(
-            self.tree, self.view, self.gate, self.handles, virtual, os.getuid(), mount.drop_pages,
+            self.tree, self.view, self.gate, self.handles, virtual, os.getuid(), KernelCache(),
             nursery,
         )  # fmt: skip
 
@@ -242,7 +243,8 @@ class _Daemon:
         await nursery.start(self.broker.run)
         await nursery.start(server.serve, settings.dirs.socket, backend)
         nursery.start_soon(self._journal.run)
-        with mount.mounted(ViewOperations(self.mounted), settings.mountpoint):
+        cache = self.mounted.cache
+        with mount.mounted(ViewOperations(self.mounted), settings.mountpoint, cache):
             nursery.start_soon(_follow_mounts, self.view)
             await nursery.start(_follow_signals, backend)
             self._begin()

@@ -207,13 +207,15 @@ class DaemonBackend:
         )
 
     async def _forget_everything(self) -> None:
-        """Let the kernel forget what it was told under the old rules, contents and names."""
-        inodes = list(self._mounted.tree.inodes)
+        """Let the kernel forget what it was told under the old rules: hidden names, contents."""
+        mounted = self._mounted
+        hidden = mounted.view.hidden_names()
+        nodeids = [inode.nodeid for inode in mounted.tree.inodes if inode not in mounted.virtual]
         with trio.move_on_after(_FORGET_S) as scope:
             await trio.to_thread.run_sync(
-                _forget_in_kernel,
-                [inode.nodeid for inode in inodes if inode not in self._mounted.virtual],
-                [(parent.nodeid, name) for inode in inodes for parent, name in inode.names()],
+                mounted.cache.drop_all,
+                hidden,
+                nodeids,
                 abandon_on_cancel=True,
                 limiter=trio.CapacityLimiter(1),
             )
@@ -287,10 +289,3 @@ class DaemonBackend:
             path=self._path(offer.path) if offer.path else None,
             existing=offer.existing,
         )
-
-
-def _forget_in_kernel(nodeids: list[int], entries: list[tuple[int, bytes]]) -> None:
-    for parent, name in entries:
-        mount.drop_entry(parent, name)
-    for nodeid in nodeids:
-        mount.drop_pages(nodeid)

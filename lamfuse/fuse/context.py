@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import logging
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -23,6 +23,7 @@ from lamfuse.engine.gate import Examination, Gate, Permit
 from lamfuse.engine.turns import OTHER
 from lamfuse.fuse import errno as fuse_errno
 from lamfuse.fuse.attributes import fill
+from lamfuse.fuse.cache import KernelCache
 from lamfuse.fuse.callers import caller_of
 from lamfuse.fuse.view import DeniedNameError, View
 from lamfuse.fuse.virtual import Virtual
@@ -50,7 +51,7 @@ class Mounted:
     handles: Handles
     virtual: Virtual
     uid: int
-    invalidate: Callable[[int], None]
+    cache: KernelCache
     background: trio.Nursery
 
     def check(self, ctx: pyfuse3.RequestContext) -> None:
@@ -172,7 +173,7 @@ class Mounted:
 
     async def _drop_pages(self, nodeid: int) -> None:
         await trio.to_thread.run_sync(
-            self.invalidate, nodeid, abandon_on_cancel=True, limiter=_invalidations
+            self.cache.drop_pages, nodeid, abandon_on_cancel=True, limiter=_invalidations
         )
 
     def before_write(self, handle: FileHandle) -> None:

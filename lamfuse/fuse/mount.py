@@ -7,7 +7,6 @@ command.
 
 from __future__ import annotations
 
-import errno
 import logging
 import os
 import subprocess
@@ -18,10 +17,11 @@ import pyfuse3
 
 from lamfuse.core.errors import RefusedError
 from lamfuse.fuse import loop
+from lamfuse.fuse.cache import KernelCache
 from lamfuse.fuse.operations import ViewOperations
 from lamfuse.tree import mounts
 
-__all__ = ["FSNAME", "MAX_TASKS", "detach", "drop_entry", "drop_pages", "end", "mounted", "serve"]
+__all__ = ["FSNAME", "MAX_TASKS", "detach", "end", "mounted", "serve"]
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ MAX_TASKS = 512
 _OPTIONS = frozenset({f"fsname={FSNAME}", "nosuid", "nodev"})
 _FUSERMOUNT = "fusermount3"
 _UNMOUNT_S = 10
+_CACHE_S = 2.0
 
 
 def detach(mountpoint: bytes) -> None:
@@ -49,8 +50,12 @@ def detach(mountpoint: bytes) -> None:
 
 
 @contextmanager
-def mounted(operations: ViewOperations, mountpoint: bytes) -> Iterator[None]:
-    """Mount for the time of the block, which has to run :func:`serve`."""
+def mounted(operations: ViewOperations, mountpoint: bytes, cache: KernelCache) -> Iterator[None]:
+    """Mount for the time of the block, which has to run :func:`serve`.
+
+    *cache* is closed first at the end. Where a call of it does not come back, the mount is only
+    detached: the session is then left to the end of the process.
+    """
     try:
         pyfuse3.init(operations, os.fsdecode(mountpoint), set(_OPTIONS))
     except RuntimeError as error:
@@ -61,7 +66,8 @@ def mounted(operations: ViewOperations, mountpoint: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        pyfuse3.close(unmount=True)
+        if cache.close(_CACHE_S):
+            pyfuse3.close(unmount=True)
         if any(mount.path == mountpoint for mount in mounts.mounts()):
             log.warning("%s was still mounted after the end; detaching it", os.fsdecode(mountpoint))
             detach(mountpoint)
@@ -76,22 +82,3 @@ async def serve() -> None:
 def end() -> None:
     """Let :func:`serve` return once the requests that are being answered are done."""
     pyfuse3.terminate()
-
-
-def drop_pages(nodeid: int) -> None:
-    """Let the kernel forget content and attributes of an inode, if it still knows it.
-
-    Blocks, also until a request on that inode is answered: to be called in a thread.
-    """
-    try:
-        pyfuse3.invalidate_inode(pyfuse3.InodeT(nodeid))
-    except OSError as error:
-        if error.errno not in {errno.ENOENT, errno.ENOTCONN, errno.EBADF}:
-            log.warning("inode %d could not be dropped from the cache: %s", nodeid, error)
-
-
-def drop_entry(parent: int, name: bytes) -> None:
-    """Let the kernel forget an entry, some time soon."""
-    pyfuse3.invalidate_entry_async(
-        pyfuse3.InodeT(parent), pyfuse3.FileNameT(name), ignore_enoent=True
-    )

@@ -52,12 +52,30 @@ class View:
         self.rules += 1
         self.links = Links(self.anchors, policy.link_ok, self._hides_path)
         self._credentials = CredentialInodes(self.tree.home, CREDENTIAL_PLACES)
+        self.tree.directories.forget_all()
         self.forget_verified()
 
     def forget_verified(self) -> None:
         """Look again at every directory that was found visible."""
         for inode in self.tree.inodes:
             inode.verified = None
+
+    def hidden_names(self) -> list[tuple[int, bytes]]:
+        """Return (node id of the directory, name) of what the kernel knows and the rules hide.
+
+        By the places where things were seen last: for what the kernel keeps, that is what counts.
+        """
+        places = {self.tree.inodes.find(*_key(anchor.fd)): anchor.path for anchor in self.anchors}
+        found = []
+        for inode in self.tree.inodes:
+            for parent, name in inode.names():
+                directory = _place(parent, places)
+                if directory is None:
+                    continue
+                path = paths.join(directory, name)
+                if not self.policy.is_readable(path, is_dir=inode.is_directory):
+                    found.append((parent.nodeid, name))
+        return found
 
     def directory(self, inode: Inode) -> tuple[int, bytes]:
         """Return (descriptor, real path) of the visible directory *inode*.
@@ -215,3 +233,26 @@ class View:
 
 
 _NOT_THERE = frozenset({errno.ENOTDIR, errno.ESTALE})
+
+
+def _key(fd: int) -> tuple[int, int]:
+    seen = syscalls.fstat(fd)
+    return seen.dev, seen.ino
+
+
+def _place(inode: Inode, places: dict[Inode | None, bytes]) -> bytes | None:
+    """Return where the directory *inode* was seen last; *places* holds the anchors."""
+    chain: list[Inode] = []
+    while inode not in places:
+        if inode.parent is None or len(chain) > _DEEPEST:
+            return None
+        chain.append(inode)
+        inode = inode.parent
+    path = places[inode]
+    for below in reversed(chain):
+        path = places[below] = paths.join(path, below.name)
+    return path
+
+
+#: A path of 4,096 bytes has at most 2,048 components.
+_DEEPEST = 2100

@@ -73,6 +73,12 @@ class Directories:
         if fd is not None:
             syscalls.close(fd)
 
+    def forget_all(self) -> None:
+        """Close every descriptor that was only kept for the next use."""
+        for fd in self._open.values():
+            syscalls.close(fd)
+        self._open.clear()
+
     def close(self) -> None:
         """Close everything, the anchors too."""
         for fd in (*self._open.values(), *self._anchors.values()):
