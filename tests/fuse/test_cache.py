@@ -2,7 +2,6 @@
 
 import errno
 import threading
-from collections.abc import Iterator
 
 import pyfuse3
 import pytest
@@ -11,12 +10,12 @@ from lamfuse.fuse.cache import KernelCache
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Give the list of what the kernel was asked to forget."""
     calls: list[object] = []
     monkeypatch.setattr(pyfuse3, "invalidate_inode", calls.append)
     monkeypatch.setattr(pyfuse3, "invalidate_entry", lambda *place: calls.append(place))
-    yield calls
+    return calls
 
 
 def test_names_and_contents_are_forgotten(asked: list[object]) -> None:
