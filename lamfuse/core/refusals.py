@@ -93,6 +93,14 @@ _VERBS: dict[Verb, tuple[str, str]] = {
 _PATHS_OF_TWO = 2
 _ASK_FIRST = "Ask before trying again."
 _STOP = "Do not try again there."
+#: One text for all that is found below a directory: a reason of its own for what is hidden there
+#: would tell that it exists.
+_NOT_AS_A_WHOLE = (
+    "to {act} is not done as a whole. Below it is too much to be looked through, or something that"
+    " may not be read or shown at its new place, or a link that could lead out of the view from"
+    " there. {undone} Do not try the whole again; smaller parts, or a place as deep as the old one,"
+    " may do."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +198,13 @@ _SENTENCES: dict[Reason, str] = {
         "to {act} would give a name that is kept for credentials or hidden places, and nothing is"
         " given such a name. {undone} Do not try that name again; another may do."
     ),
-    Reason.WOULD_REVEAL: "to {act} would uncover what is hidden. {undone} " + _STOP,
-    Reason.CLIMBS: (
-        "to {act} would make a link below it lead out of the view. {undone} Do not try again there;"
-        " a place as deep as the old one may do."
-    ),
+    Reason.WOULD_REVEAL: _NOT_AS_A_WHOLE,
+    Reason.CLIMBS: _NOT_AS_A_WHOLE,
     Reason.LINK_LEAVES: (
         "{what}: the link would lead out of the view or to a hidden place. {undone}"
         " Do not try that target again; a relative one that stays inside may do."
     ),
-    Reason.TOO_BIG: (
-        "to {act} is too much to be looked through, or a part of it may not be read. {undone}"
-        " Do not try the whole again; smaller parts may do."
-    ),
+    Reason.TOO_BIG: _NOT_AS_A_WHOLE,
     Reason.DEVICE_NODE: "{what}: device nodes are never made. {undone} Do not try again.",
     Reason.PROTECTED_XATTR: (
         "{what}: attributes named security.* and trusted.* are not changed. {undone}"
@@ -247,11 +249,11 @@ _SENTENCES: dict[Reason, str] = {
     ),
     Reason.REVOKED: "what allowed you to {act} is over. {undone} Open it again, which asks.",
     Reason.GONE: (
-        "the caller left before anybody answered whether to {act}. {undone}"
+        "the caller left before it was settled whether to {act}. {undone}"
         " Try again only if it is still needed, which asks anew."
     ),
     Reason.STALE: (
-        "it changed again and again while the user was asked whether to {act}. {undone}"
+        "it changed or went away before it was settled whether to {act}. {undone}"
         " Look at it again before trying again."
     ),
     Reason.JOURNAL: (

@@ -32,7 +32,7 @@ _OTHER_NAMES = 5
 _RUNS_LATER_LISTED = 50
 _RUNS_LATER = "Runs on your machine later, outside the boundary."
 #: Line counts are bounded work (lamfuse.tree.survey).
-_NOT_COUNTED = "lines not counted (binary, or over 4 MB)"
+_NOT_COUNTED = "lines not counted (binary, unreadable, or over 4 MB)"
 #: What parts the caller line, and what ends a title: a program or a file can be called anything.
 _PARTING = str.maketrans({"·": r"\u00b7", ",": r"\x2c", "(": r"\x28"})
 _END_OF_TITLE, _END_SHOWN = "? [", r"? \x5b"

@@ -101,6 +101,16 @@ def test_any_refusal_is_one_plain_line_that_names_nothing_outside(
     assert "/etc" not in text(hidden, HOME, ROOTS)
 
 
+@pytest.mark.requirement("H5")
+def test_what_is_hidden_below_a_folder_reads_like_what_is_too_much() -> None:
+    moved = (DOWNLOADS + b"/a/b", DOWNLOADS + b"/b")
+    reasons = (Reason.WOULD_REVEAL, Reason.TOO_BIG, Reason.CLIMBS)
+
+    texts = {text(Refusal(reason, Operation.RENAME, moved), HOME, ROOTS) for reason in reasons}
+
+    assert len(texts) == 1
+
+
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda reason: reason.replace(" ", "-"))
 def test_braces_in_a_name_are_only_a_name(reason: Reason) -> None:
     words = text(Refusal(reason, Operation.WRITE, (DOWNLOADS + b"/{act}{0}",)), HOME, ROOTS)

@@ -12,6 +12,14 @@ from tests.core.questions import DRAFT, NEW, NOTES, ROOTS, SHADOW
 pytestmark = pytest.mark.requirement("H6", "H31")
 
 
+_NOT_AS_A_WHOLE = (
+    "is not done as a whole. Below it is too much to be looked through, or something that may not"
+    " be read or shown at its new place, or a link that could lead out of the view from there."
+    " Nothing was moved. Do not try the whole again; smaller parts, or a place as deep as the old"
+    " one, may do."
+)
+
+
 def _golden(
     reason: Reason, operation: Operation, paths: tuple[bytes, ...], words: str
 ) -> tuple[Refusal, str]:
@@ -113,16 +121,13 @@ GOLDEN = [
         Reason.WOULD_REVEAL,
         Operation.RENAME,
         (DOWNLOADS + b"/a", DOWNLOADS + b"/b"),
-        "to move ~/Downloads/a to ~/Downloads/b would uncover what is hidden. Nothing was"
-        " moved. Do not try again there.",
+        f"to move ~/Downloads/a to ~/Downloads/b {_NOT_AS_A_WHOLE}",
     ),
     _golden(
         Reason.CLIMBS,
         Operation.RENAME,
         (DOWNLOADS + b"/a/b", DOWNLOADS + b"/b"),
-        "to move ~/Downloads/a/b to ~/Downloads/b would make a link below it lead out of the"
-        " view. Nothing was moved. Do not try again there; a place as deep as the old one may"
-        " do.",
+        f"to move ~/Downloads/a/b to ~/Downloads/b {_NOT_AS_A_WHOLE}",
     ),
     _golden(
         Reason.LINK_LEAVES,
@@ -136,9 +141,7 @@ GOLDEN = [
         Reason.TOO_BIG,
         Operation.EXCHANGE,
         (DOWNLOADS + b"/a", DOWNLOADS + b"/b"),
-        "to exchange ~/Downloads/a and ~/Downloads/b is too much to be looked through, or a"
-        " part of it may not be read. Nothing was moved. Do not try the whole again; smaller"
-        " parts may do.",
+        f"to exchange ~/Downloads/a and ~/Downloads/b {_NOT_AS_A_WHOLE}",
     ),
     _golden(
         Reason.DEVICE_NODE,
@@ -337,14 +340,14 @@ GOLDEN = [
         Reason.GONE,
         Operation.WRITE,
         (DRAFT,),
-        "the caller left before anybody answered whether to write ~/Downloads/draft.md."
+        "the caller left before it was settled whether to write ~/Downloads/draft.md."
         " Nothing was written. Try again only if it is still needed, which asks anew.",
     ),
     _golden(
         Reason.STALE,
         Operation.UNLINK,
         (DRAFT,),
-        "it changed again and again while the user was asked whether to delete"
+        "it changed or went away before it was settled whether to delete"
         " ~/Downloads/draft.md. Nothing was deleted. Look at it again before trying again.",
     ),
     _golden(

@@ -64,8 +64,8 @@ SHAPES = [
         (
             "~/Downloads/report.md",
             (
-                "Has 1,240 bytes, lines not counted (binary, or over 4 MB), last changed 3 days"
-                " ago. Any part of it may change."
+                "Has 1,240 bytes, lines not counted (binary, unreadable, or over 4 MB), last"
+                " changed 3 days ago. Any part of it may change."
             ),
         ),
         False,
@@ -90,8 +90,8 @@ SHAPES = [
         (
             "~/Downloads/data.bin",
             (
-                "From 2,936,012 bytes to 0; lines not counted (binary, or over 4 MB), last changed"
-                " 3 days ago."
+                "From 2,936,012 bytes to 0; lines not counted (binary, unreadable, or over 4 MB), last"
+                " changed 3 days ago."
             ),
         ),
         True,
