@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lamfuse.core import paths
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import TABLE, Operation, Verb
-from lamfuse.core.target import FileId, FileKind, Identity, Request, Subject
+from lamfuse.core.target import FileId, FileKind, Identity, Request, Stamp, Subject
 
 __all__ = ["Birth", "FolderGrant", "Ledger", "Limits", "is_atomic_save"]
 
@@ -269,10 +269,17 @@ class Ledger:
         return None if None in grants else grants[0]
 
     def _all_born(self, directory: Subject) -> bool:
-        below, identity = directory.below, directory.identity
-        if below is None or identity is None or not below.complete:
+        below = directory.below
+        if below is None or not below.complete or below.stamps is None:
             return False
-        return all((identity.dev, ino) in self.births for ino in below.inodes)
+        return all(map(self._is_born_there, below.stamps))
+
+    def _is_born_there(self, stamp: Stamp) -> bool:
+        file_id, ctime_ns, size = stamp
+        birth = self.births.get(file_id[:2])
+        if birth is None or birth.identity.file_id != file_id:
+            return False
+        return size < 0 or (birth.ctime_ns, birth.size) == (ctime_ns, size)
 
     def _folder_of(self, path: bytes) -> str | None:
         for folder in self.folders:

@@ -6,14 +6,16 @@ Nothing here holds a descriptor: :mod:`lamfuse.tree` looks at the objects and fi
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lamfuse.core.operations import Operation
 
-__all__ = ["Below", "Caller", "FileId", "FileKind", "Identity", "Request", "Subject"]
+__all__ = ["Below", "Caller", "FileId", "FileKind", "Identity", "Request", "Stamp", "Subject"]
 
 #: Which file it is, as far as a listing tells: device, inode number, birth time.
 FileId = tuple[int, int, int]
+#: A file as it was found, with ctime and size; both are -1 for a directory.
+Stamp = tuple[FileId, int, int]
 
 
 class FileKind(enum.StrEnum):
@@ -53,7 +55,8 @@ class Below:
     ``relative`` holds the paths of everything found, relative to the directory.
     ``climb`` is, for every link below, how many levels above the moved directory itself its target
     climbs at most (0: none does); ``absolute`` are the absolute targets, and ``winds`` says that a
-    relative one has ``..`` behind a name. ``inodes`` are the inode numbers of everything found.
+    relative one has ``..`` behind a name. ``inodes`` are the inode numbers of everything found,
+    and ``stamps`` what it is; None where it was too much to be looked at one by one.
     """
 
     relative: tuple[bytes, ...] = ()
@@ -63,6 +66,7 @@ class Below:
     climb: int = 0
     absolute: frozenset[bytes] = frozenset()
     winds: bool = False
+    stamps: frozenset[Stamp] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

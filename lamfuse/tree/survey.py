@@ -14,7 +14,7 @@ from contextlib import closing, suppress
 from typing import NamedTuple
 
 from lamfuse.core import paths
-from lamfuse.core.target import Below, FileId
+from lamfuse.core.target import Below, FileId, Stamp
 from lamfuse.tree import syscalls
 
 __all__ = ["count_lines", "leading_climb", "list_files", "look_below"]
@@ -27,6 +27,8 @@ _CHUNK = 1 << 18
 _COUNTED_FILES = 10_000
 #: Entries that are looked through before a directory is renamed.
 _BELOW = 50_000
+#: Entries of a directory that are compared with what was born in the turn.
+_STAMPED = 2_000
 
 
 def count_lines(fd: int) -> int | None:
@@ -87,12 +89,15 @@ def look_below(fd: int) -> Below:
     relative: list[bytes] = []
     directories: set[bytes] = set()
     inodes: set[int] = set()
+    stamps: set[Stamp] = set()
     links: list[tuple[int, bytes]] = []
     complete = False
     with closing(_entries(fd, skips=False)) as entries, suppress(OSError):
         for entry in entries:
             relative.append(entry.path)
             inodes.add(entry.ino)
+            if len(relative) <= _STAMPED:
+                stamps.add(_stamp(entry))
             if len(relative) > _BELOW:
                 break
             if entry.kind == stat.S_IFDIR:
@@ -109,6 +114,7 @@ def look_below(fd: int) -> Below:
         climb=max((0, *(leading_climb(target) - depth for depth, target in links))),
         absolute=frozenset(target for _, target in links if target.startswith(b"/")),
         winds=any(_winds(target) for _, target in links),
+        stamps=frozenset(stamps) if len(relative) <= _STAMPED else None,
     )
 
 
@@ -123,6 +129,12 @@ def leading_climb(target: bytes) -> int:
         elif component not in {b"", b"."}:
             break
     return count
+
+
+def _stamp(entry: _Entry) -> Stamp:
+    seen = syscalls.stat_at(entry.dirfd, entry.name)
+    file_id = seen.dev, seen.ino, seen.birth_ns
+    return (file_id, -1, -1) if stat.S_ISDIR(seen.mode) else (file_id, seen.ctime_ns, seen.size)
 
 
 def _winds(target: bytes) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.ledger import Ledger, Limits, is_atomic_save
 from lamfuse.core.operations import TABLE, Operation, Verb
-from lamfuse.core.target import Below, FileKind, Request, Subject
+from lamfuse.core.target import Below, FileKind, Request, Stamp, Subject
 from tests.core.acts import DOWNLOADS, act, directory, file, free, identity, make_policy
 
 pytestmark = pytest.mark.requirement("H9")
@@ -24,6 +24,13 @@ POLICY = make_policy()
 FILE_GRANT = "this file for this turn"
 FOLDER_GRANT = "this folder for this turn"
 CONTENT = [O.WRITE, O.TRUNCATE, O.CHMOD, O.CHOWN, O.UTIMENS, O.SET_XATTR, O.REMOVE_XATTR]
+
+
+X = (identity(10).file_id, 6, 100)
+
+
+def _holding(*stamps: Stamp) -> Below:
+    return Below(tuple(b"%d" % at for at, _ in enumerate(stamps)), stamps=frozenset(stamps))
 
 
 def classed(request: Request) -> tuple[bytes, ...]:
@@ -273,14 +280,17 @@ class TestFolderScope:
         @pytest.mark.parametrize(
             ("below", "expected"),
             [
-                pytest.param(Below(), FOLDER_GRANT, id="empty"),
+                pytest.param(Below(stamps=frozenset()), FOLDER_GRANT, id="empty"),
+                pytest.param(_holding(X), FOLDER_GRANT, id="all of it born"),
+                pytest.param(_holding(X, (identity(77).file_id, 6, 100)), None, id="not all"),
+                pytest.param(_holding((X[0], 7, 100)), None, id="changed"),
+                pytest.param(_holding((X[0], 6, 101)), None, id="longer"),
+                pytest.param(_holding(((1, 10, 71), 6, 100)), None, id="another of that number"),
+                pytest.param(_holding((identity(20).file_id, -1, -1)), FOLDER_GRANT, id="folder"),
+                pytest.param(Below((b"x",)), None, id="too much to be compared"),
                 pytest.param(
-                    Below((b"x",), inodes=frozenset([10])), FOLDER_GRANT, id="all of it born"
+                    Below(complete=False, stamps=frozenset()), None, id="not seen to its end"
                 ),
-                pytest.param(
-                    Below((b"x", b"y"), inodes=frozenset([10, 77])), None, id="not all of it born"
-                ),
-                pytest.param(Below(complete=False), None, id="not seen to its end"),
             ],
         )
         def test_a_folder_with_what_is_in_it(self, below: Below, expected: str | None) -> None:

@@ -88,3 +88,20 @@ def test_a_grant_for_a_new_folder_covers_no_file_that_somebody_puts_there(bench:
     assert errno_of(lambda: os.truncate(folder / "theirs", 0)) == errno.EACCES
     (folder / "ours").write_bytes(b"ours")
     assert bench.person.operations == ["truncate"]
+
+
+@pytest.mark.parametrize("reused", [False, True], ids=["changed", "another of that number"])
+def test_a_folder_of_ours_with_something_of_theirs_is_not_moved_unasked(
+    bench: Bench, *, reused: bool
+) -> None:
+    folder = _granted_folder(bench)
+    os.mkdir(folder / "inner")
+    (folder / "inner/file").write_bytes(b"ours")
+    os.rename(folder / "inner", folder / "moved")
+    assert bench.person.asked == []
+    there = bench.real / "folder/moved/file"
+    if reused:
+        there.unlink()
+    there.write_bytes(b"theirs")
+    assert errno_of(os.rename, folder / "moved", folder / "again") == errno.EACCES
+    assert bench.person.operations == ["rename"]
