@@ -38,6 +38,9 @@ _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", '"': r"\""}
 _FENCE, _FENCE_END = "\u2068", "\u2069"
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _MOST_MARKS = 2
+#: What a byte that is not UTF-8 is decoded to.
+_STRAY = range(0xDC80, 0xDD00)
+_FOUR_DIGITS = range(0x10000)
 #: The length of the escapes that are longer than two characters, by what follows the backslash.
 _ESCAPE_LENGTHS = {"x": 4, "u": 6, "U": 10}
 
@@ -72,20 +75,17 @@ def show_name(name: bytes) -> str:
 def show_text(text: str) -> str:
     """Return *text* as :func:`show_name` does; stray bytes come as surrogates."""
     shown: list[str] = []
-    marks = 0
-    bears = False  # whether a mark may stand on what is before it
+    marks_left = 0  # how many marks may stand on what is before them
     last = len(text) - 1
     for index, character in enumerate(text):
         if _is_mark(character):
-            marks += 1
-            visible = _visible(character) if bears and marks <= _MOST_MARKS else _escape(character)
-            bears = visible == character
+            visible = _visible(character) if marks_left else _escape(character)
+            marks_left = marks_left - 1 if visible == character else 0
         else:
-            marks = 0
             # One space between words is a space; any other could go unseen.
             hides = character == " " and (index in {0, last} or text[index - 1] == " ")
             visible = _escape(character) if hides else _visible(character)
-            bears = visible == character and _can_bear(character)
+            marks_left = _MOST_MARKS if visible == character and _can_bear(character) else 0
         shown.append(visible)
     result = "".join(shown)
     if any(unicodedata.bidirectional(character) in _RIGHT_TO_LEFT for character in result):
@@ -175,11 +175,12 @@ def _visible(character: str) -> str:
 
 
 def _escape(character: str) -> str:
-    if "\udc80" <= character <= "\udcff":
-        return f"\\x{ord(character) - 0xDC00:02x}"  # a byte that is not UTF-8
+    code = ord(character)
+    if code in _STRAY:
+        return f"\\x{code - 0xDC00:02x}"
     if character.isascii():
-        return f"\\x{ord(character):02x}"
-    return f"\\u{ord(character):04x}" if character <= "\uffff" else f"\\U{ord(character):08x}"
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code in _FOUR_DIGITS else f"\\U{code:08x}"
 
 
 def _units(text: str) -> list[str]:

@@ -80,9 +80,8 @@ def caller_line(caller: Caller, session: str, seconds_left: float, waiting: int)
     return " · ".join(parts)
 
 
-def label(offer: Offer, home: bytes) -> str:
-    """Return the words of the button for *offer*."""
-    del home  # a button is short: the body names the folder
+def label(offer: Offer, _home: bytes) -> str:
+    """Return the words of the button for *offer*: it is short, and the body names the folder."""
     match offer.scope:
         case Scope.ONCE:
             return "Allow once"
@@ -219,11 +218,13 @@ def _write(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
 
 def _truncate(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
     subject, size = request.subjects[0], request.new_size or 0
-    if size == subject.size:
-        verb, change = "Set the size of", f"It stays at {show_size(size)}"
+    change = f"From {show_size(subject.size)} to {number(size)}"
+    if size < subject.size:
+        verb = "Shorten"
+    elif size > subject.size:
+        verb = "Extend"
     else:
-        verb = "Shorten" if size < subject.size else "Extend"
-        change = f"From {show_size(subject.size)} to {number(size)}"
+        verb, change = "Set the size of", f"It stays at {show_size(size)}"
     return verb, [
         show_path(subject.path, home),
         f"{change}; {_lines(subject)}, {_age(subject, now_ns)}.",
@@ -232,8 +233,7 @@ def _truncate(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str
     ]
 
 
-def _attributes(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
-    del now_ns  # the age of a file does not matter for its attributes
+def _attributes(request: Request, home: bytes, _now_ns: int) -> tuple[str, list[str]]:
     subject = request.subjects[0]
     return _ATTRIBUTES[request.operation], [
         show_path(subject.path, home),
@@ -255,15 +255,14 @@ _ATTRIBUTES = {
 }
 
 
-def _create(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
-    del now_ns  # nothing is there yet
+def _create(request: Request, home: bytes, _now_ns: int) -> tuple[str, list[str]]:
     verb, body = "Create", [show_path(request.paths[0], home), *_new_content(request)]
     if request.operation is Operation.MKDIR:
         verb = "Create the folder"
     elif request.operation is Operation.SYMLINK:
         verb = "Create the link"
         body.append(f"It points to {show_path(request.target, b'')}")  # as it is written
-    elif request.operation is Operation.MKNOD and request.makes not in {None, FileKind.FILE}:
+    elif request.makes not in {None, FileKind.FILE}:
         verb = f"Create the {request.makes}"
     return verb, body
 
@@ -306,8 +305,8 @@ def _exchange(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str
     ]
 
 
-def _read(request: Request, home: bytes, now_ns: int) -> tuple[str, list[str]]:
-    del now_ns  # reading is never asked about by the view
+def _read(request: Request, home: bytes, _now_ns: int) -> tuple[str, list[str]]:
+    # Reading is never asked about by the view.
     return "Read", [show_path(path, home) for path in request.paths]
 
 

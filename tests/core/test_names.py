@@ -61,6 +61,11 @@ NASTY = [
     pytest.param("e" + 2 * _MARK, "e" + 2 * _MARK, id="two-marks-stay"),
     pytest.param("e" + 4 * _MARK, "e" + 2 * _MARK + 2 * r"\u0301", id="flood-of-marks"),
     pytest.param("e" + 3 * _MARK + "e" + _MARK, f"e{2 * _MARK}\\u0301e{_MARK}", id="marks-anew"),
+    pytest.param("e" + 3 * "\u302e", "e" + 2 * "\u302e" + r"\u302e", id="flood-of-wide-marks"),
+    pytest.param("\u0915" + 3 * "\u0902", "\u0915\u0902\u0902\\u0902", id="flood-without-a-class"),
+    pytest.param("\u3164" + _MARK, r"\u3164\u0301", id="mark-on-an-escaped-letter"),
+    pytest.param("\uffff", r"\uffff", id="last-of-the-first-plane"),
+    pytest.param("\u1810\ufe10", "\u1810\ufe10", id="visible-behind-the-selectors"),
     pytest.param(_MARK + "a", r"\u0301a", id="mark-on-nothing"),
     pytest.param("." + _MARK, r".\u0301", id="mark-on-a-dot"),
     pytest.param("\n" + _MARK, r"\n\u0301", id="mark-on-an-escape"),
@@ -117,7 +122,8 @@ def test_bytes_that_are_no_text_are_made_visible(name: bytes, shown: str) -> Non
 
 def test_a_surrogate_in_text_is_made_visible() -> None:
     assert show_text("\ud800\udfff") == r"\ud800\udfff"
-    assert show_text("\udcff") == r"\xff"
+    assert show_text("\udc7f\udd00") == r"\udc7f\udd00"
+    assert show_text("\udc80\udcff") == r"\x80\xff"
 
 
 #: Pieces that could run into each other, and all the classes that are escaped.
@@ -187,6 +193,9 @@ def test_two_paths_never_show_as_the_same(first: bytes, second: bytes) -> None:
         pytest.param(b"/a", b"", "/a", id="no-home"),
         pytest.param(b"~/.ssh", HOME, r"\x7e/.ssh", id="a-tilde-that-is-no-home"),
         pytest.param(b"/~/~x", HOME, r"/\x7e/~x", id="a-tilde-further-on"),
+        pytest.param(b"~user/x", HOME, r"\x7euser/x", id="another-home"),
+        pytest.param(b"/a~", HOME, "/a~", id="a-tilde-at-the-end"),
+        pytest.param(b"/home/ux/a", b"/home/ux", "~/a", id="any-home"),
         pytest.param(b"a/../b", HOME, "a/../b", id="relative"),
         pytest.param(HOME + b"/ a /b", HOME, r"~/\x20a\x20/b", id="spaces-at-the-edge-of-a-name"),
         pytest.param(HOME + b"/a\n\xff", HOME, r"~/a\n\xff", id="stray"),
@@ -211,6 +220,16 @@ def test_a_path_is_shown_whole(path: bytes, home: bytes, shown: str) -> None:
         ),
         pytest.param(
             "a" * 3000, 41, Shown("a" * 12 + "…(2,977 left out)…" + "a" * 11, 2977), id="thousands"
+        ),
+        pytest.param("a" * 60, 60, Shown("a" * 60), id="fits-exactly-with-room-for-a-gap"),
+        pytest.param(r"\u202e" + "b" * 60, 19, Shown(r"\u202e" + "b" * 60), id="no-beginning-fits"),
+        pytest.param("b" * 60 + r"\u202e", 19, Shown("b" * 60 + r"\u202e"), id="no-end-fits"),
+        pytest.param(_MARK * 40, 30, Shown(_MARK * 40), id="marks-on-nothing"),
+        pytest.param(
+            ("e" + 2 * _MARK) * 40,
+            30,
+            Shown(("e" + 2 * _MARK) * 2 + "…(36 left out)…" + ("e" + 2 * _MARK) * 2, 36),
+            id="all-marks-stay-with-their-letter",
         ),
         pytest.param("abcdefghijklmnop", 12, Shown("abcdefghijklmnop"), id="no-room-to-shorten"),
         pytest.param(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +71,16 @@ def test_each_reason_is_of_one_kind_which_has_its_own_next_step(reason: Reason) 
     assert ("Do not try" in words) is (refusal.kind == "policy")
     asks = ("sk before trying again", "sk the user before", "which asks.")
     assert any(step in words for step in asks) is (refusal.kind == "approval")
+
+
+def test_reasons_and_kinds_are_called_what_the_pages_call_them() -> None:
+    assert get_args(Kind) == ("policy", "approval", "io")
+    assert ", ".join(Reason) == (
+        "hidden, hidden since, denied name, would reveal, climbs, link leaves, too big,"
+        " device node, protected attribute, root itself, other root, read-only, exists, not empty,"
+        " declined, declined before, breaker, timed out, lost, queue full, revoked, gone, stale,"
+        " journal, stopping"
+    )
 
 
 _UNDONE = {

@@ -90,8 +90,8 @@ SHAPES = [
         (
             "~/Downloads/data.bin",
             (
-                "From 2,936,012 bytes to 0; lines not counted (binary, unreadable, or over 4 MB), last"
-                " changed 3 days ago."
+                "From 2,936,012 bytes to 0; lines not counted (binary, unreadable, or over 4 MB),"
+                " last changed 3 days ago."
             ),
         ),
         True,
@@ -103,6 +103,13 @@ SHAPES = [
         ("~/Downloads/report.md", "From 1,240 bytes to 0; 40 lines, last changed 3 days ago."),
         True,
         id="shorten-to-nothing-said",
+    ),
+    pytest.param(
+        act(Operation.TRUNCATE, file(size=1, lines=1)),
+        "Shorten report.md? [k7f2]",
+        ("~/Downloads/report.md", "From 1 byte to 0; 1 line, last changed 3 days ago."),
+        True,
+        id="shorten-by-one",
     ),
     pytest.param(
         replace(act(Operation.TRUNCATE, file(), detail="mode 0644 to 0600"), new_size=12400),
@@ -182,6 +189,13 @@ SHAPES = [
         ("~/Downloads/a", r"It points to ../b \x20c/\n"),
         False,
         id="symlink",
+    ),
+    pytest.param(
+        act(Operation.SYMLINK, free(DOWNLOADS + b"/a"), target=b"x/y"),
+        "Create the link a? [k7f2]",
+        ("~/Downloads/a", "It points to x/y"),
+        False,
+        id="symlink-as-it-is-written",
     ),
     pytest.param(
         act(Operation.SYMLINK, free(DOWNLOADS + b"/a"), target=b"~/.ssh"),
