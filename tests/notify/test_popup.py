@@ -181,11 +181,11 @@ def test_a_text_with_too_many_lines_is_cut_and_has_no_yes() -> None:
     ("markup", "shown"),
     [
         pytest.param(True, "~/&lt;b&gt;a&lt;/b&gt;&amp;amp;", id="read-as-markup"),
-        pytest.param(False, "~/<b>a</b>&amp;", id="read-as-it-stands"),
+        pytest.param(False, r"~/\x3cb>a\x3c/b>\x26amp;", id="perhaps-read-all-the-same"),
     ],
 )
 @pytest.mark.requirement("H30")
-def test_markup_is_escaped_only_where_it_is_read(markup: bool, shown: str) -> None:
+def test_markup_is_never_read(markup: bool, shown: str) -> None:
     popup = popup_of(worded(b"/home/lam/<b>a</b>&amp;"), Traits(markup=markup))
 
     assert popup.body.splitlines()[0] == shown
@@ -197,15 +197,15 @@ def test_no_name_can_look_like_anything_else(name: bytes, markup: bool, lines: b
     name = name.replace(b"/", b"_").replace(b"\0", b"_")
     question = worded(b"/home/lam/" + name, OFFERS[:2])
     popup = popup_of(question, Traits(markup=markup, lines=lines))
-    body = html.unescape(popup.body) if markup else popup.body
+    body = popup.body.replace(r"\x26", "&").replace(r"\x3c", "<")
+    body = html.unescape(popup.body) if markup else body
     parts = body.split("\n" if lines else " \u2215 ")
 
     assert all(letter.isprintable() or letter in "\n\u2068\u2069" for letter in popup.body)
     assert "\n" not in popup.title
     assert parts[: len(question.text.body)] == list(question.text.body) or len(popup.answers) == 1
-    if markup:
-        assert "<" not in popup.body
-        assert ">" not in popup.body
+    assert "<" not in popup.body
+    assert markup or "&" not in popup.body
 
 
 def test_what_is_not_printable_is_escaped_even_if_it_comes_through() -> None:
