@@ -36,6 +36,7 @@ _COMMANDS: Final = {
     "config": "Print the configuration in force, and where it comes from.",
     "reload": "Put a changed configuration into force.",
     "log": "Print the journal, or verify it.",
+    "doctor": "Say what keeps a view from working as it should, and how to mend it.",
 }
 
 

@@ -39,7 +39,7 @@ def test_every_listed_command_explains_itself(name: str) -> None:
     assert result.out.startswith(f"Usage: lamfuse {name} ")
 
 
-@pytest.mark.parametrize("name", ["run", "doctor", "mcp", "prompt", "hooks", "nonsense"])
+@pytest.mark.parametrize("name", ["run", "mcp", "prompt", "hooks", "nonsense"])
 def test_a_command_that_does_not_exist_is_a_usage_error(name: str) -> None:
     result = lamfuse(name)
     assert result.code == 2
