@@ -108,9 +108,7 @@ REQUIREMENTS: dict[str, Requirement] = {
     "L5": Requirement("One question for a storm, with a frozen list."),
     "L6": Requirement("A turn begins with a person: hooks count after a key press only.", RUN),
     "L7": Requirement("`.lamfuse/` in the view has the rules and the latest refusals."),
-    "L8": Requirement(
-        "explain, doctor, pending, allow, deny, watch, log, status.", rest="`lamfuse doctor`"
-    ),
+    "L8": Requirement("explain, doctor, pending, allow, deny, watch, log, status."),
     "L9": Requirement("The journal has every question, answer and change; no agent reaches it."),
     "L10": Requirement("Fast: warm metadata never leaves the kernel.", SPEED),
 }
