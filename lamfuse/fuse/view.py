@@ -152,7 +152,7 @@ class View:
         """Return the visible object *inode*, held open, with the place where it was found."""
         dirfd, _, name, _ = self.locate(inode)
         if inode.is_directory:
-            return self.tree.object(inode)
+            return self.tree.directory(inode)
         target = Target(syscalls.duplicate(dirfd), name, -1, inode)
         try:
             target.refresh()

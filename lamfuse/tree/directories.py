@@ -1,16 +1,14 @@
 """Descriptors of directories, in a bounded cache.
 
 A directory is opened through its parent, component by component, without following a link, and it
-is checked to be the object that the kernel means. A descriptor that is handed out stays open
-until the end of the ``with`` block, whatever the cache does meanwhile.
+is checked to be the object that the kernel means. Who needs a descriptor for longer than until the
+next call makes a duplicate.
 """
 
 from __future__ import annotations
 
 import errno
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from lamfuse.tree import syscalls
 from lamfuse.tree.inodes import Inode
@@ -57,15 +55,6 @@ class Directories:
         for step in reversed(chain):
             fd = self._open_step(fd, step)
         return fd
-
-    @contextmanager
-    def held(self, inode: Inode) -> Iterator[int]:
-        """Give a descriptor of *inode* of one's own, for as long as the block lasts."""
-        fd = syscalls.duplicate(self.fd(inode))
-        try:
-            yield fd
-        finally:
-            syscalls.close(fd)
 
     def forget(self, inode: Inode) -> None:
         """Close the descriptor of *inode*, if there is one."""

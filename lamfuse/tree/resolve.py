@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from lamfuse.core import paths
-from lamfuse.core.target import FileKind, Identity, Subject
+from lamfuse.core.target import FileKind, Subject
 from lamfuse.tree import syscalls
 from lamfuse.tree.directories import Directories
 from lamfuse.tree.inodes import Inode, Inodes
@@ -81,7 +81,12 @@ class Target:
         return syscalls.fstat(self.fd)
 
     def stands(self) -> bool:
-        """Whether the name still leads to the held object (or, without one, to nothing)."""
+        """Whether the name still leads to the held object (or, without one, to nothing).
+
+        What is held without a name stands.
+        """
+        if self.dirfd < 0:
+            return True
         try:
             there = syscalls.stat_at(self.dirfd, self.name)
         except FileNotFoundError:
@@ -93,6 +98,8 @@ class Target:
 
     def refresh(self) -> None:
         """Look at the name again, and hold what stands there now."""
+        if self.dirfd < 0:
+            return
         if self.fd >= 0:
             syscalls.close(self.fd)
             self.fd = -1
@@ -166,36 +173,6 @@ class Tree:
             inode = inode.parent
         return paths.join(self.directory_path(inode), b"/".join(reversed(names)))
 
-    def open_object(self, inode: Inode) -> int:
-        """Return an O_PATH descriptor of *inode*, by any name that still leads to it.
-
-        Else ESTALE.
-        """
-        if inode.is_directory:
-            return syscalls.duplicate(self.directories.fd(inode))
-        for parent, name in inode.names():
-            fd = self._open_checked(inode, parent, name)
-            if fd is not None:
-                return fd
-            inode.drop_name(parent, name)
-        raise OSError(errno.ESTALE, _STALE)
-
-    def stat(self, inode: Inode) -> Stat:
-        """Return what *inode* is now, by any name that still leads to it; else ESTALE."""
-        if inode.is_directory:
-            return syscalls.fstat(self.directories.fd(inode))
-        for parent, name in inode.names():
-            try:
-                seen = syscalls.stat_at(self.directories.fd(parent), name)
-            except OSError as error:
-                if error.errno not in _NOT_THERE:
-                    raise
-            else:
-                if inode.is_object(seen):
-                    return seen
-            inode.drop_name(parent, name)
-        raise OSError(errno.ESTALE, _STALE)
-
     def entry(self, parent: Inode, name: bytes) -> Target:
         """Return the target for *name* in *parent*, whether or not something stands there."""
         dirfd = syscalls.duplicate(self.directories.fd(parent))
@@ -207,22 +184,20 @@ class Tree:
             raise
         return target
 
-    def object(self, inode: Inode) -> Target:
-        """Return the target for *inode* itself, with the place where it was found."""
-        if inode.is_directory:
-            dirfd = -1
-            if inode.parent is not None and not self.directories.is_anchor(inode):
-                dirfd = syscalls.duplicate(self.directories.fd(inode.parent))
-            return Target(dirfd, inode.name, syscalls.duplicate(self.directories.fd(inode)), inode)
-        fd = self.open_object(inode)
+    def directory(self, inode: Inode) -> Target:
+        """Return the target for the directory *inode* itself, with the place where it was found.
+
+        An anchor has no place.
+        """
+        fd = syscalls.duplicate(self.directories.fd(inode))
+        target = Target(-1, inode.name, fd, inode)
         try:
-            parent = inode.parent
-            if parent is None:
-                raise OSError(errno.ESTALE, _STALE)
-            return Target(syscalls.duplicate(self.directories.fd(parent)), inode.name, fd, inode)
+            if inode.parent is not None and not self.directories.is_anchor(inode):
+                target.dirfd = syscalls.duplicate(self.directories.fd(inode.parent))
         except BaseException:
-            syscalls.close(fd)
+            target.__exit__(None, None, None)
             raise
+        return target
 
     def known_paths(self, inode: Inode) -> tuple[bytes, ...]:
         """Return the real paths of every known name that still leads to *inode*."""
@@ -240,10 +215,6 @@ class Tree:
                     continue
             inode.drop_name(parent, name)
         return tuple(found)
-
-    def identify(self, fd: int) -> Identity:
-        """Return the identity of what *fd* refers to."""
-        return syscalls.identity(fd, syscalls.fstat(fd))
 
     def keep_nameless(self, inode: Inode, fd: int) -> None:
         """Hold an object whose last name was removed, for those who still have it open.
@@ -280,22 +251,6 @@ class Tree:
         for fd in self._nameless.values():
             syscalls.close(fd)
         self._nameless.clear()
-
-    def _open_checked(self, inode: Inode, parent: Inode, name: bytes) -> int | None:
-        try:
-            fd = syscalls.open_path(self.directories.fd(parent), name)
-        except OSError as error:
-            if error.errno not in _NOT_THERE:
-                raise
-            return None
-        try:
-            if inode.is_object(syscalls.fstat(fd)):
-                return fd
-        except BaseException:
-            syscalls.close(fd)
-            raise
-        syscalls.close(fd)
-        return None
 
 
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ESTALE})

@@ -121,3 +121,37 @@ def test_what_is_destroyed_and_what_is_synced_before(
 ) -> None:
     assert essence.needs_sync(request_) is synced
     assert essence.destroyed(request_) == destroyed
+
+
+OPENED = act(Operation.WRITE, file(A))
+
+
+@pytest.mark.parametrize(
+    ("fresh", "expected"),
+    [
+        pytest.param(act(Operation.WRITE, file(A, size=7)), True, id="written to meanwhile"),
+        pytest.param(
+            act(Operation.WRITE, replace(file(A), mtime_ns=9, ctime_ns=9, lines=3)),
+            True,
+            id="at another time",
+        ),
+        pytest.param(act(Operation.WRITE, file(A, 11)), False, id="another object"),
+        pytest.param(act(Operation.WRITE, file(A, links=2)), False, id="a further name"),
+        pytest.param(act(Operation.WRITE, file(A, names=[B])), False, id="a further known name"),
+        pytest.param(act(Operation.WRITE, file(B)), False, id="another place"),
+        pytest.param(
+            act(Operation.WRITE, replace(file(A), parent=None)), False, id="another parent"
+        ),
+        pytest.param(act(Operation.WRITE, file(A), truncates=True), False, id="truncated"),
+        pytest.param(act(Operation.TRUNCATE, file(A)), False, id="another operation"),
+    ],
+)
+def test_opening_for_writing_stays_the_same_while_others_write(
+    fresh: Request, *, expected: bool
+) -> None:
+    assert essence.opens_the_same(OPENED, fresh) is expected
+
+
+def test_other_operations_never_stay_the_same() -> None:
+    for request in (act(Operation.UNLINK, file(A)), act(Operation.RENAME, file(A), free(B))):
+        assert not essence.opens_the_same(request, request)
