@@ -308,6 +308,10 @@ def nothing(server: FakeServer) -> None:
     """Leave the server as it is."""
 
 
+def stays_mute(server: FakeServer) -> None:
+    server.is_mute = True
+
+
 def pauses(server: FakeServer) -> None:
     server.server_name, server.is_paused = "dunst", True
 
@@ -362,6 +366,14 @@ def test_a_bus_without_a_server_starts_none(short_dir: Path) -> None:
 
     assert seen == Seen()
     assert not seen.shows
+
+
+def test_a_mute_server_is_no_absent_one(short_dir: Path) -> None:
+    with (
+        Desktop(short_dir, stays_mute) as there,
+        pytest.raises(ChannelLost, match="server does not answer"),
+    ):
+        notifications.look(there.address, nowhere)
 
 
 def test_no_bus_is_a_lost_channel(short_dir: Path) -> None:

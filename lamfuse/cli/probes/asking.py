@@ -62,7 +62,7 @@ def desktop(machine: Machine, address: str | None, ask: Ask) -> tuple[list[Findi
     try:
         seen = ask(address)
     except ChannelLost as error:
-        what = f"The session bus cannot be used: {render.printable(str(error))}."
+        what = f"The desktop cannot be asked: {render.printable(str(error))}."
         remedy = f"Log in to the desktop again. {_ELSEWHERE}"
         return [note("asking.bus", what, _WHY_DESKTOP, remedy)], None
     found = [ok("asking.bus", "The session bus answers.", _WHY_DESKTOP), _server(seen)]

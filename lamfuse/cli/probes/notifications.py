@@ -100,6 +100,10 @@ async def _ask(connection: Bus, *, is_locked: bool) -> Seen:
     is_locked = is_locked or await is_saver_active(connection)
     server = present.server
     if server is None:
+        name = (notifications.NOTIFICATIONS,)
+        (runs,) = await connection.call_bus("NameHasOwner", "s", name, expects="b")
+        if runs:
+            raise ChannelLost("the notification server does not answer")
         return Seen(can_start=present.is_ready, is_locked=is_locked)
     return Seen(
         name=server.name,
