@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import importlib.metadata
 import logging
-import math
 import os
 import resource
 import signal
@@ -19,7 +18,6 @@ import syslog
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import trio
 
@@ -333,18 +331,8 @@ def _read_again(settings: Settings) -> tuple[Config, Policy]:
 
 def _limits(config: Config) -> Limits:
     approval = config.approval
-    total = min(approval.total_timeout_s, _kernel_limit_s())
+    total = min(approval.total_timeout_s, mount.longest_wait_s())
     return Limits(min(approval.shown_timeout_s, total), total, approval.wait_for_cli)
-
-
-def _kernel_limit_s() -> float:
-    """Return how long the kernel lets a request wait before it aborts the mount, less a margin."""
-    try:
-        text = Path("/proc/sys/fs/fuse/max_request_timeout").read_text(encoding="ascii")
-    except OSError:
-        return math.inf  # a kernel that has no such limit
-    limit = int(text)
-    return max(1.0, limit * 0.8) if limit else math.inf
 
 
 def _ledger_limits(config: Config) -> LedgerLimits:

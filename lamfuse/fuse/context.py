@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,6 +89,22 @@ class Mounted:
             if fd is None:
                 raise
             return Target(-1, b"", syscalls.duplicate(fd), inode)
+
+    def keep_nameless(self, inode: Inode, fd: int) -> None:
+        """Hold an object that just lost its last name through the view, visible as it was."""
+        self.tree.keep_nameless(inode, fd)
+        inode.verified = b""
+
+    def reader_of_replaced(self, inode: Inode) -> int:
+        """Open for reading what lost its name between a lookup and the open that follows it.
+
+        That is what a reader gets elsewhere when a file is replaced under it: the old content. Only
+        for what was visible when the name went, and under the same rules still; else ESTALE.
+        """
+        fd = self.tree.nameless(inode)
+        if fd is None or inode.verified is None:
+            raise OSError(errno.ESTALE, "unlinked")
+        return syscalls.reopen(fd, os.O_RDONLY | os.O_NONBLOCK)
 
     def nameless(self, inode: Inode) -> int | None:
         """Return a descriptor of an object without any name that somebody still has open."""

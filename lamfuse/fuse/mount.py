@@ -8,10 +8,12 @@ command.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyfuse3
 
@@ -21,7 +23,7 @@ from lamfuse.fuse.cache import KernelCache
 from lamfuse.fuse.operations import ViewOperations
 from lamfuse.tree import mounts
 
-__all__ = ["FSNAME", "MAX_TASKS", "detach", "end", "mounted", "serve"]
+__all__ = ["FSNAME", "MAX_TASKS", "detach", "end", "longest_wait_s", "mounted", "serve"]
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +33,12 @@ MAX_TASKS = 512
 _OPTIONS = frozenset({f"fsname={FSNAME}", "nosuid", "nodev"})
 _FUSERMOUNT = "fusermount3"
 _UNMOUNT_S = 10
+#: After so many seconds of waiting for one request the kernel aborts the whole mount (0: never).
+#: The first holds for mounts that say nothing else, as pyfuse3's do.
+_REQUEST_TIMEOUTS = (
+    "/proc/sys/fs/fuse/default_request_timeout",
+    "/proc/sys/fs/fuse/max_request_timeout",
+)
 _CACHE_S = 2.0
 
 
@@ -82,3 +90,16 @@ async def serve() -> None:
 def end() -> None:
     """Let :func:`serve` return once the requests that are being answered are done."""
     pyfuse3.terminate()
+
+
+def longest_wait_s() -> float:
+    """Return how long a request may wait before the kernel aborts the mount, less a margin."""
+    limits = [limit for limit in map(_setting, _REQUEST_TIMEOUTS) if limit]
+    return max(1.0, min(limits) * 0.8) if limits else math.inf
+
+
+def _setting(path: str) -> int:
+    try:
+        return int(Path(path).read_text(encoding="ascii"))
+    except OSError:
+        return 0  # a kernel that has no such setting

@@ -105,13 +105,20 @@ def open_for_reading(
         number = mounted.handles.add(mounted.virtual.open(inode, session))
         return pyfuse3.FileInfo(fh=pyfuse3.FileHandleT(number), direct_io=True)
     mounted.handles.check_room()
-    with mounted.view.open_visible(inode) as target:
-        if target.stat().links == 0:
-            raise OSError(errno.ESTALE, "unlinked")
-        fd = syscalls.reopen(target.fd, os.O_RDONLY | os.O_NONBLOCK)
-    handle = FileHandle(inode, fd, flags, session, -1, tid, mounted.view.rules)
+    handle = FileHandle(inode, _reader(mounted, inode), flags, session, -1, tid, mounted.view.rules)
     number = mounted.handles.add(handle)
     return pyfuse3.FileInfo(fh=pyfuse3.FileHandleT(number))
+
+
+def _reader(mounted: Mounted, inode: Inode) -> int:
+    try:
+        with mounted.view.open_visible(inode) as target:
+            if target.stat().links:
+                return syscalls.reopen(target.fd, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno != errno.ESTALE:
+            raise
+    return mounted.reader_of_replaced(inode)
 
 
 async def read(mounted: Mounted, fh: int, offset: int, size: int) -> bytes:

@@ -99,7 +99,7 @@ def _forget_name(
     if inode is not None:
         inode.drop_name(parent, name)
         if not seen.links or inode.is_directory:
-            mounted.tree.keep_nameless(inode, target.fd)
+            mounted.keep_nameless(inode, target.fd)
     permit.session.ledger.note_gone(permit.request.subjects[-1].identity)
     if seen.links and inode is not None:
         mounted.after_change(target.fd, permit.session.name)
@@ -210,7 +210,7 @@ def _after_rename(
         for handle in mounted.handles.of(inode):
             handle.epoch = -1
     if replaced is not None and not target.stat().links:
-        mounted.tree.keep_nameless(replaced, target.fd)
+        mounted.keep_nameless(replaced, target.fd)
     if permit.request.operation is Operation.REPLACE:
         ledger.note_gone(permit.request.subjects[1].identity)
     if moved is not None:
