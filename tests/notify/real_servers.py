@@ -7,6 +7,7 @@ the screen is read from the screen: buttons are found by how they look, not by w
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,10 +25,11 @@ __all__ = ["SERVERS", "Image", "Place", "Screen", "Server", "place_of", "screen_
 ROOT = Path(__file__).resolve().parent.parent.parent
 #: Where pictures are kept for people; scripts/setup --tests makes it.
 PICTURES = ROOT / "build" / "screens"
+#: A program, or the service that says where it is.
 SERVERS = {
     "dunst": ("dunst", "-conf", "{place}/dunstrc"),
-    "mate": ("/usr/lib/mate-notification-daemon/mate-notification-daemon",),
-    "xfce": ("/usr/lib/x86_64-linux-gnu/xfce4/notifyd/xfce4-notifyd",),
+    "mate": ("org.freedesktop.mate.Notifications",),
+    "xfce": ("org.xfce.xfce4-notifyd.Notifications",),
 }
 #: dunst has no buttons: a menu shows the actions, and this program is the person who takes one.
 DUNSTRC = """
@@ -112,7 +114,9 @@ class Screen:
         size = 3 * int(width) * int(height)
         image = Image(int(width), int(height), done.stdout[-size:])
         if os.access(PICTURES, os.W_OK):
-            to = f"png:{PICTURES / name}.png"
+            folder = PICTURES / f"user-{os.getuid()}"
+            folder.mkdir(exist_ok=True)
+            to = f"png:{folder / name}.png"
             subprocess.run(["convert", "ppm:-", to], input=done.stdout, check=True, timeout=20)
         return image
 
@@ -152,12 +156,22 @@ def screen_of(place: Path) -> Iterator[Screen]:
         process.wait(20)
 
 
+def program_of(name: str) -> str | None:
+    """Find a program by its name, or by that of the service whose file names it."""
+    service = Path(f"/usr/share/dbus-1/services/{name}.service")
+    if not service.exists():
+        return shutil.which(name)
+    found = re.search(r"^Exec=(\S+)", service.read_text(), re.MULTILINE)
+    return found[1] if found else None
+
+
 class Server:
     """A notification server that runs."""
 
     def __init__(self, argv: Sequence[str], env: dict[str, str]) -> None:
-        assert shutil.which(argv[0]), f"{argv[0]} is missing: scripts/setup --tests installs it"
-        self._argv = argv
+        program = program_of(argv[0])
+        assert program, f"{argv[0]} is missing: scripts/setup --tests installs it"
+        self._argv = [program, *argv[1:]]
         self._env = env
         self._start()
 
