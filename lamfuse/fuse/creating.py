@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -35,6 +36,8 @@ from lamfuse.tree.resolve import Target, kind_of
 
 __all__ = ["create", "link", "mkdir", "mknod", "parent_of", "symlink"]
 
+#: CLOCK_REALTIME_COARSE, which file systems take their times from; Python has no name for it.
+_COARSE = 5
 _ALLOWED_NODES = frozenset({stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK})
 
 
@@ -48,12 +51,23 @@ def parent_of(mounted: Mounted, nodeid: int, name: bytes) -> Inode:
 
 @dataclass(frozen=True, slots=True)
 class _New:
-    """Something to be made: under which name, what it is, and how."""
+    """Something to be made: under which name, what it is, and how.
+
+    ``make`` returns a descriptor of what it made, -1 where it has none.
+    """
 
     operation: Operation
     makes: FileKind
-    make: Callable[[Target], None]
+    make: Callable[[Target], int]
     link_target: bytes = b""
+
+
+def _without_descriptor(make: Callable[[Target], None]) -> Callable[[Target], int]:
+    def made(target: Target) -> int:
+        make(target)
+        return -1
+
+    return made
 
 
 async def create(
@@ -69,10 +83,11 @@ async def create(
     mounted.handles.check_room()
     opened: list[int] = []
 
-    def make(target: Target) -> None:
+    def make(target: Target) -> int:
         wanted = flags & (os.O_ACCMODE | os.O_SYNC | os.O_DSYNC) | os.O_NONBLOCK
         permissions = stat.S_IMODE(mode) & ~ctx.umask
         opened.append(syscalls.create(target.dirfd, target.name, wanted, permissions))
+        return opened[-1]
 
     new = _New(Operation.CREATE, FileKind.FILE, make)
     with mounted.denied_as_refusal(Operation.CREATE, ctx), mounted.view.entry(parent, name) as at:
@@ -118,7 +133,7 @@ async def mkdir(
     new = _New(
         Operation.MKDIR,
         FileKind.DIRECTORY,
-        lambda at: syscalls.make_directory(at.dirfd, at.name, permissions),
+        _without_descriptor(lambda at: syscalls.make_directory(at.dirfd, at.name, permissions)),
     )
     return await _make_named(mounted, nodeid, name, new, ctx)
 
@@ -129,7 +144,8 @@ async def mknod(
     """Create an empty file, a FIFO or a socket; devices are refused by the policy."""
     permissions = stat.S_IFMT(mode) | (stat.S_IMODE(mode) & ~ctx.umask)
     kind = kind_of(mode) if stat.S_IFMT(mode) in _ALLOWED_NODES else FileKind.DEVICE
-    new = _New(Operation.MKNOD, kind, lambda at: syscalls.make_node(at.dirfd, at.name, permissions))
+    make = _without_descriptor(lambda at: syscalls.make_node(at.dirfd, at.name, permissions))
+    new = _New(Operation.MKNOD, kind, make)
     return await _make_named(mounted, nodeid, name, new, ctx)
 
 
@@ -156,7 +172,7 @@ async def symlink(
     new = _New(
         Operation.SYMLINK,
         FileKind.SYMLINK,
-        lambda at: syscalls.make_symlink(at.dirfd, at.name, target),
+        _without_descriptor(lambda at: syscalls.make_symlink(at.dirfd, at.name, target)),
         target,
     )
     return await _make_named(mounted, nodeid, name, new, ctx)
@@ -190,14 +206,31 @@ async def _make(
         )
 
     permit = await mounted.authorize(Examined(mounted.view, describe, (target,)))
+    begun = time.clock_gettime_ns(_COARSE)
     with mounted.acting(permit):
-        new.make(target)
+        made = new.make(target)
     target.refresh()
+    born = _look_at_new(target, new, made, begun)
     _give_to_caller(target, ctx)
-    inode, entry = _enter(mounted, parent, target, permit)
+    if born:
+        mounted.gate.note_birth(permit, target.subject())
+    inode, entry = _enter(mounted, parent, target)
     if new.operation is Operation.CREATE:
         inode.lookups += 1
     return permit, inode, entry
+
+
+def _look_at_new(target: Target, new: _New, made: int, begun: int) -> bool:
+    """Tell whether what stands under the name was made just now; ESTALE when it cannot be that.
+
+    Somebody may have put something else in its place already.
+    """
+    if target.fd >= 0:
+        seen = target.stat()
+        held = seen if made < 0 else syscalls.fstat(made)
+        if kind_of(seen.mode) is new.makes and (held.dev, held.ino) == (seen.dev, seen.ino):
+            return not seen.birth_ns or seen.birth_ns >= begun
+    raise OSError(errno.ESTALE, "it was removed or replaced at once")
 
 
 def _give_to_caller(target: Target, ctx: pyfuse3.RequestContext) -> None:
@@ -221,13 +254,11 @@ def _give_to_caller(target: Target, ctx: pyfuse3.RequestContext) -> None:
 
 
 def _enter(
-    mounted: Mounted, parent: Inode, target: Target, permit: Permit
+    mounted: Mounted, parent: Inode, target: Target
 ) -> tuple[Inode, pyfuse3.EntryAttributes]:
     if target.fd < 0:
         raise OSError(errno.ESTALE, "it was removed at once")
     seen = target.stat()
-    if permit.request.operation is not Operation.LINK:
-        mounted.gate.note_birth(permit, target.subject())
     directory = syscalls.real_path(target.dirfd)
     inode, entry = mounted.entry(parent, target.name, seen, target.dirfd, directory)
     return inode, entry
@@ -263,6 +294,6 @@ async def link(
             syscalls.link(source.fd, target.dirfd, target.name)
         target.refresh()
         mounted.after_change(source.fd, session)
-        known, entry = _enter(mounted, parent, target, permit)
+        known, entry = _enter(mounted, parent, target)
         known.lookups += 1
         return entry

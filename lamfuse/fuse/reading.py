@@ -88,7 +88,7 @@ def readlink(mounted: Mounted, nodeid: int) -> bytes:
     """Return what the link says in the view; EACCES where following it would leave the view."""
     inode = mounted.tree.inode(nodeid)
     if stat.S_ISREG(inode.kind) or inode.is_directory:
-        raise OSError(errno.EINVAL, "not a link")
+        raise OSError(errno.ESTALE, "not a link any more")
     dirfd, directory, name, _ = mounted.view.locate(inode)
     text = mounted.view.link_text(inode, dirfd, directory, name)
     if text is None:
