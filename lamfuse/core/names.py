@@ -31,8 +31,13 @@ _BLANK = frozenset(
     + "".join(map(chr, range(0xFE00, 0xFE10)))
     + "".join(map(chr, range(0xE0100, 0xE01F0)))
 )
-#: What would pass for our own text: the sign of what was left out, and slashes that part no path.
-_OURS = frozenset("\u2026\u2044\u2215\u29f8\uff0f")
+#: What would pass for our own text: the sign of what was left out, slashes that part no path, and
+#: backslashes that escape nothing.
+_OURS = frozenset(
+    "\u2026\u22ef"
+    "\u2044\u2215\u2571\u27cb\u29f8\uff0f\U0001f67c"
+    "\u2216\u2572\u27cd\u29f5\u29f9\ufe68\uff3c\U0001f67d"
+)
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\\": r"\\", '"': r"\""}
 #: Right-to-left text is fenced, so that it cannot turn around what stands beside it.
 _FENCE, _FENCE_END = "\u2068", "\u2069"
@@ -40,7 +45,6 @@ _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _MOST_MARKS = 2
 #: What a byte that is not UTF-8 is decoded to.
 _STRAY = range(0xDC80, 0xDD00)
-_FOUR_DIGITS = range(0x10000)
 #: The length of the escapes that are longer than two characters, by what follows the backslash.
 _ESCAPE_LENGTHS = {"x": 4, "u": 6, "U": 10}
 
@@ -180,7 +184,8 @@ def _escape(character: str) -> str:
         return f"\\x{code - 0xDC00:02x}"
     if character.isascii():
         return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code in _FOUR_DIGITS else f"\\U{code:08x}"
+    digits = f"{code:04x}"
+    return f"\\u{digits}" if len(digits) == len("ffff") else f"\\U{digits:0>8}"
 
 
 def _units(text: str) -> list[str]:

@@ -86,6 +86,16 @@ NASTY = [
     pytest.param("%s {0} $HOME `id`", "%s {0} $HOME `id`", id="formats-are-text"),
     pytest.param("a\u2026(12 left out)\u2026b", r"a\u2026(12 left out)\u2026b", id="our-own-gap"),
     pytest.param("a\u2215b\u2044c\u29f8\uff0f", r"a\u2215b\u2044c\u29f8\uff0f", id="slashes"),
+    pytest.param(
+        "\u2571\u27cb\U0001f67c", r"\u2571\u27cb\U0001f67c", id="slashes-of-mathematics-and-drawing"
+    ),
+    pytest.param(
+        "a\u29f5nb\u29f9\ufe68\uff3c", r"a\u29f5nb\u29f9\ufe68\uff3c", id="backslashes-that-escape"
+    ),
+    pytest.param(
+        "\u2216\u2572\u27cd\U0001f67d", r"\u2216\u2572\u27cd\U0001f67d", id="more-backslashes"
+    ),
+    pytest.param("a\u22efb", r"a\u22efb", id="dots-like-our-own-gap"),
     pytest.param("a  ->  b", r"a \x20-> \x20b", id="our-own-arrow"),
     pytest.param("résumé 简历 🙂.txt", "résumé 简历 🙂.txt", id="ordinary-letters-stay"),
     pytest.param("हिन्दी", "हिन्दी", id="devanagari-stays"),
