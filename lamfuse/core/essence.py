@@ -42,11 +42,9 @@ def destroyed(request: Request) -> int | None:
     lost = request.subjects[-1]
     if request.operation is Operation.TRUNCATE:
         return max(0, lost.size - (request.new_size or 0))
-    if request.truncates:
-        return lost.size
     if request.operation in {Operation.UNLINK, Operation.REPLACE}:
         return 0 if lost.links > 1 or lost.is_directory else lost.size
-    return None
+    return lost.size if request.truncates else None
 
 
 def of(request: Request) -> Request:

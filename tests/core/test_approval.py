@@ -9,6 +9,7 @@ import pytest
 from lamfuse.core.approval import (
     FINAL,
     TRANSITIONS,
+    Answer,
     Offer,
     Question,
     Scope,
@@ -82,3 +83,28 @@ def test_a_question_knows_what_it_offers() -> None:
     assert question.offer(Scope.FILE) == Offer(Scope.FILE, DOWNLOADS + b"/a")
     assert question.offer(Scope.ONCE) == Offer(Scope.ONCE)
     assert question.offer(Scope.FOLDER) is None
+
+
+@pytest.mark.requirement("L9")
+def test_the_names_are_those_of_the_journal_and_the_program_channel() -> None:
+    assert [str(state) for state in State] == [
+        "new", "queued", "shown", "allowed", "declined", "timed out", "lost", "gone",
+    ]  # fmt: skip
+    assert [str(scope) for scope in Scope] == ["once", "file", "folder", "listed"]
+
+
+def test_a_new_question_was_seen_by_nobody_and_nobody_waits_for_it() -> None:
+    offers = (Offer(Scope.ONCE),)
+    request = act(Operation.WRITE, file(DOWNLOADS + b"/a"))
+    question = Question("k7f2", request, Text("t", ()), offers, Scope.ONCE, 5.0)
+    assert (question.state, question.shown, question.waiters) == (State.NEW, None, 0)
+    assert (question.answer, question.channel, question.history) == (None, "", [State.NEW])
+    assert not question.is_final
+    assert not question.text.destructive
+    assert Answer(allow=True) == Answer(allow=True, scope=None, channel="")
+    assert offers[0].path == b""
+
+
+def test_a_question_does_not_print_every_file_that_it_counted() -> None:
+    offer = Offer(Scope.FOLDER, DOWNLOADS, 1, frozenset([(1, 4711, 3)]))
+    assert "4711" not in repr(offer)

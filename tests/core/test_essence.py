@@ -105,6 +105,13 @@ def test_a_save_is_told_as_an_overwrite_of_its_destination() -> None:
         ),
         pytest.param(act(Operation.WRITE, file(A)), True, None, id="open for writing"),
         pytest.param(act(Operation.WRITE, file(A, size=0)), False, None, id="open an empty file"),
+        pytest.param(act(Operation.WRITE, file(A, size=1)), True, None, id="open one byte"),
+        pytest.param(
+            act(Operation.REPLACE, directory(A), replace(directory(B, 21), links=1)),
+            True,
+            0,
+            id="onto a folder where folders have one link",
+        ),
         pytest.param(act(Operation.WRITE, file(A), truncates=True), True, 100, id="overwrite"),
         pytest.param(act(Operation.TRUNCATE, file(A)), True, 100, id="truncate"),
         pytest.param(

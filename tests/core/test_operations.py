@@ -55,3 +55,17 @@ def test_what_has_two_paths() -> None:
 def test_what_destroys() -> None:
     expected = {O.TRUNCATE, O.UNLINK, O.RMDIR, O.REPLACE, O.EXCHANGE}
     assert {operation for operation in Operation if TABLE[operation].destructive} == expected
+
+
+def test_the_names_are_those_of_the_journal_the_config_and_the_program_channel() -> None:
+    """They are kept in files and given to programs, so none may change."""
+    assert [str(verb) for verb in Verb] == [
+        "read", "write", "attributes", "create", "delete", "move",
+    ]  # fmt: skip
+    assert [str(operation) for operation in Operation] == [
+        "lookup", "stat", "list", "readlink", "open", "read-xattr", "statfs", "access",
+        "write", "truncate", "chmod", "chown", "utimens", "set-xattr", "remove-xattr",
+        "create", "mkdir", "symlink", "mknod", "link", "unlink", "rmdir",
+        "rename", "replace", "exchange",
+    ]  # fmt: skip
+    assert [str(mode) for mode in Mode] == ["allowed", "covered", "always"]

@@ -388,6 +388,9 @@ class TestStandingRules:
         assert policy.decide(act(O.RENAME, file(A), free(inside))).verdict is ASK
         assert policy.decide(act(O.LINK, file(A), free(inside))).verdict is ASK
         assert policy.decide(act(O.WRITE, file(inside, names=[B]))).verdict is ASK
+        other = free(DOWNLOADS + b"/in/y")
+        assert policy.decide(act(O.LINK, file(inside), other)).verdict is OK
+        assert policy.decide(act(O.LINK, file(inside, names=[B]), other)).verdict is ASK
 
     def test_a_rule_opens_nothing_that_is_refused(self) -> None:
         policy = make_policy(standing=[rule("~/**"), rule("/etc/**")])

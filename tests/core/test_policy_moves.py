@@ -99,6 +99,14 @@ def test_what_is_below(old: bytes, new: bytes, below: Below, expected: Reason | 
         assert (ALL.decide(exchanged).verdict is Verdict.REFUSE) is (expected is not None)
 
 
+@pytest.mark.parametrize("is_folder", [True, False], ids=["folder", "file"])
+def test_a_rule_for_folders_hides_a_folder_below_and_no_file(*, is_folder: bool) -> None:
+    policy = make_policy(write=[HOME], person=["/d/x/"])
+    below = _below(b"x", directories=frozenset([b"x"] if is_folder else []))
+    moved = act(Operation.RENAME, directory(HOME + b"/c", below=below), free(HOME + b"/d"))
+    assert policy.decide(moved).reason is (Reason.DENIED_NAME if is_folder else None)
+
+
 def test_where_nothing_may_change_a_move_tells_nothing_of_what_is_below() -> None:
     revealing = directory(HOME + b"/.config", below=_below(b"gh"))
     endless = directory(HOME + b"/src", below=Below(complete=False, climb=99))
