@@ -215,12 +215,13 @@ class Notifications:
         return posted
 
     async def withdraw(self) -> None:
-        """Take the present popup off the screen, within a second and whatever happens."""
+        """Take the present popup off the screen, within a second and whatever happens.
+
+        It is the server that shows it who is told, also when that has lost its name.
+        """
         posted, self._posted = self._posted, None
         if posted is None or posted.number is None or posted.is_down:
             return
-        if posted.server.owner != self._owner:
-            return  # it went with its server, and the number may be another's by now
         with trio.CancelScope(shield=True):
             try:
                 await self._bus.call(

@@ -309,6 +309,7 @@ class TestServersThatFail:
             await other.own(NOTIFICATIONS, 2)  # taken over while the question stands
             await ended(asking)
             assert str(asking.lost) == "the notification server is gone"
+            await rig.server.withdrawn(popup.number)  # by the old one, on whose screen it stands
 
             following = rig.ask_soon()
             shown = await other.shown()
