@@ -214,7 +214,7 @@ async def test_an_answered_notification_is_taken_away(rig: Rig) -> None:
     await rig.server.withdrawn(popup.number)
 
 
-@pytest.mark.requirement("L2")
+@pytest.mark.requirement("L4")
 async def test_withdrawn_before_the_server_has_told_its_number(rig: Rig) -> None:
     rig.server.held = trio.Event()
     asking = rig.ask_soon()

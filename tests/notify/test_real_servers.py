@@ -268,7 +268,7 @@ async def test_the_cross_of_mate_is_told_as_expiry_and_so_is_no_answer(room: Roo
     assert (await asked.outcome()).state is State.LOST
 
 
-@pytest.mark.requirement("L2")
+@pytest.mark.requirement("L4")
 @pytest.mark.parametrize("room", ["dunst", *WITH_BUTTONS], indirect=True)
 async def test_a_question_that_is_withdrawn_leaves_the_screen(room: Room) -> None:
     asked = await room.ask("delete")

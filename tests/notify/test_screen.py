@@ -16,7 +16,7 @@ from tests.notify.desktop_rig import Rig, ended, rig_on
 from tests.notify.fake_logind import LOGIND, FakeLogind, FakeSaver
 from tests.notify.private_bus import Client, PrivateBus, on_bus, private_bus
 
-pytestmark = pytest.mark.requirement("H17", "L2")
+pytestmark = pytest.mark.requirement("H17")
 
 
 @dataclass
