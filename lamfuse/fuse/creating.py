@@ -26,6 +26,7 @@ from lamfuse.fuse.examination import (
     check_parent,
     entry_subject,
     is_writable,
+    same_subject,
 )
 from lamfuse.fuse.virtual import NAME
 from lamfuse.fuse.writing import open_target
@@ -280,7 +281,7 @@ async def link(
     ):
 
         def describe() -> Request:
-            old = entry_subject(mounted.view, source)
+            old = same_subject(mounted.view, source)
             new = entry_subject(mounted.view, target)
             check_free(target)
             if is_writable(mounted.view.policy, new.path):

@@ -21,7 +21,15 @@ from lamfuse.fuse.view import View
 from lamfuse.tree import survey, syscalls
 from lamfuse.tree.resolve import Target
 
-__all__ = ["Examined", "check_empty", "check_free", "check_parent", "entry_subject", "is_writable"]
+__all__ = [
+    "Examined",
+    "check_empty",
+    "check_free",
+    "check_parent",
+    "entry_subject",
+    "is_writable",
+    "same_subject",
+]
 
 
 class Examined:
@@ -80,6 +88,17 @@ def entry_subject(view: View, target: Target) -> Subject:
             inode = view.tree.inodes.find(seen.dev, seen.ino)
             names = view.tree.known_paths(inode) if inode is not None else ()
     return target.subject(names)
+
+
+def same_subject(view: View, target: Target) -> Subject:
+    """Describe the held object as it is now; ESTALE when its name leads elsewhere."""
+    held = target.stat()
+    if target.dirfd < 0 or target.stands():
+        subject = entry_subject(view, target)
+        found = subject.identity
+        if found is not None and (found.dev, found.ino) == (held.dev, held.ino):
+            return subject
+    raise OSError(errno.ESTALE, "it is no longer under that name")
 
 
 def check_parent(target: Target) -> None:

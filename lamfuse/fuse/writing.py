@@ -20,7 +20,7 @@ from lamfuse.core.refusals import Refusal
 from lamfuse.core.target import Caller, Request, Subject
 from lamfuse.fuse import errno as fuse_errno
 from lamfuse.fuse.context import Mounted
-from lamfuse.fuse.examination import Examined, entry_subject, is_writable
+from lamfuse.fuse.examination import Examined, is_writable, same_subject
 from lamfuse.tree import syscalls
 from lamfuse.tree.handles import FileHandle
 from lamfuse.tree.inodes import Inode
@@ -53,7 +53,7 @@ async def open_target(
     mounted.handles.check_room()
 
     def describe() -> Request:
-        subject = _same_object(mounted, target)
+        subject = same_subject(mounted.view, target)
         if is_writable(mounted.view.policy, subject.path) and not syscalls.has_access(
             target.fd, _access_mode(flags)
         ):
@@ -78,13 +78,6 @@ async def open_target(
         permit.request.paths[-1],
     )
     return mounted.handles.add(handle)
-
-
-def _same_object(mounted: Mounted, target: Target) -> Subject:
-    """Describe the object as it is now; ESTALE when another object stands under its name."""
-    if target.dirfd >= 0 and not target.stands():
-        raise OSError(errno.ESTALE, "another object has that name now")
-    return entry_subject(mounted.view, target)
 
 
 def _access_mode(flags: int) -> int:
@@ -240,7 +233,7 @@ async def _carry_out(
     first = changes[0]
 
     def describe() -> Request:
-        subject = _same_object(mounted, target)
+        subject = same_subject(mounted.view, target)
         if is_writable(mounted.view.policy, subject.path):
             _check_rights(first.operation, target)
         return Request(
