@@ -9,7 +9,7 @@ import pytest
 from tests.mounting import Mounted, make_home, mounted, place
 from tests.person import plain_yes
 
-pytestmark = [pytest.mark.mount, pytest.mark.requirement("L10")]
+pytestmark = [pytest.mark.mount, pytest.mark.requirement("L1")]
 
 _LIMIT = 256
 
