@@ -166,8 +166,22 @@ class TestFileScope:
         ledger = Ledger()
         grant(ledger, act(O.LINK, file(A), free(B)))
         assert covers(ledger, act(O.LINK, file(A), free(B))) is None
-        assert covers(ledger, act(O.LINK, born(ledger, file(A)), free(B))) == FILE_GRANT
+        made = born(ledger, file(A))
+        assert covers(ledger, act(O.LINK, made, free(B))) == FILE_GRANT
         assert covers(ledger, act(O.WRITE, file(B, 12))) is None
+        assert covers(ledger, act(O.WRITE, replace(made, path=B, links=2))) == FILE_GRANT
+
+    def test_it_covers_the_attributes_of_a_folder(self) -> None:
+        ledger = Ledger()
+        grant(ledger, act(O.CHMOD, directory(A)))
+        assert covers(ledger, act(O.UTIMENS, directory(A))) == FILE_GRANT
+        assert covers(ledger, act(O.UTIMENS, directory(A, 21))) is None
+
+    def test_nothing_covers_a_change_of_what_is_not_there(self) -> None:
+        ledger = with_folder(existing=3)
+        grant(ledger, act(O.CREATE, free(FOLDER + b"/x")))
+        assert covers(ledger, act(O.WRITE, free(FOLDER + b"/x"))) is None
+        assert covers(ledger, act(O.WRITE, free(FOLDER + b"/y"))) is None
 
     @pytest.mark.requirement("H10")
     def test_a_move_onto_a_granted_name_takes_the_grant_along_for_what_was_born_only(self) -> None:
@@ -176,11 +190,13 @@ class TestFileScope:
         thesis = file(A, 55)
         ledger.note_moved(thesis, A)
         assert covers(ledger, act(O.WRITE, thesis)) is None
-        saved = born(ledger, file(A, 56))
+        saved = born(ledger, file(B, 56))
         ledger.note_moved(saved, A)
-        assert covers(ledger, act(O.WRITE, replace(saved, ctime_ns=77))) == FILE_GRANT
+        there = replace(saved, path=A, ctime_ns=77)
+        assert not ledger.is_born(there)
+        assert covers(ledger, act(O.WRITE, there)) == FILE_GRANT
         ledger.note_moved(saved, B)
-        assert covers(ledger, act(O.WRITE, replace(saved, path=B))) is None
+        assert covers(ledger, act(O.WRITE, saved)) is None
 
 
 def test_once_leaves_nothing_behind() -> None:
@@ -428,6 +444,12 @@ class TestRunsLater:
         assert covers(ledger, act(O.RENAME, renamed, free(self.ENVRC))) is None
         assert covers(ledger, act(O.LINK, renamed, free(self.ENVRC))) is None
 
+    def test_a_file_grant_for_another_object_does_not_open_the_folder_grant(self) -> None:
+        ledger = with_folder(existing=3)
+        grant(ledger, act(O.WRITE, file(self.ENVRC, 99)))
+        assert covers(ledger, act(O.WRITE, file(self.ENVRC, 99))) == FILE_GRANT
+        assert covers(ledger, act(O.WRITE, file(self.ENVRC, 10))) is None
+
     def test_a_file_grant_of_its_own_covers_it(self) -> None:
         ledger = Ledger()
         grant(ledger, act(O.CREATE, free(self.ENVRC)))
@@ -500,7 +522,8 @@ class TestTurns:
         assert not ledger.was_declined(act(O.WRITE, file(B)))
         assert not ledger.breaker_is_open
         assert (ledger.turn, ledger.refusals) == (2, 0)
-        assert ledger.epoch > epoch
+        assert ledger.epoch == epoch + 1
+        assert (ledger.started, ledger.last_change) == (5.0, 5.0)
 
     def test_the_end_of_grants_leaves_declines_and_breaker(self) -> None:
         ledger = self.granted()
@@ -555,8 +578,26 @@ class TestTurns:
         assert ledger.expire(3601.0)
         assert self.nothing_is_covered(ledger)
 
-    def test_an_empty_ledger_only_starts_its_time_anew(self) -> None:
+    def test_the_time_of_a_new_ledger_starts_with_its_first_grant(self) -> None:
         ledger = Ledger()
+        assert (ledger.turn, ledger.epoch, ledger.started, ledger.last_change) == (1, 1, 0.0, 0.0)
+        ledger.grant(act(O.WRITE, file(A)), Offer(Scope.FILE, A), (), 5000.0)
+        assert not ledger.expire(5000.0 + 899.0)
+        assert ledger.started == 5000.0
+
+    @pytest.mark.parametrize("scope", [Scope.FILE, Scope.FOLDER, None])
+    def test_whatever_is_granted_or_born_ends(self, scope: Scope | None) -> None:
+        ledger = Ledger()
+        if scope is None:
+            born(ledger, file(A))
+        else:
+            grant(ledger, act(O.CREATE, free(FOLDER + b"/x")), scope, FOLDER)
+        assert ledger.expire(901.0)
+        assert ledger.epoch == 2
+        assert [ledger.files, ledger.folders, ledger.births] == [{}, [], {}]
+
+    def test_an_empty_ledger_only_starts_its_time_anew(self) -> None:
+        ledger = Ledger(started=10.0, last_change=10.0)
         assert not ledger.expire(4000.0)
         assert ledger.epoch == 1
         grant_at = 4100.0
