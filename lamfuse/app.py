@@ -47,7 +47,9 @@ from lamfuse.fuse.operations import ViewOperations
 from lamfuse.fuse.texts import Rules, texts_of
 from lamfuse.fuse.view import View
 from lamfuse.fuse.virtual import NAME, ROOTS, Virtual
+from lamfuse.notify.desktop import Desktop
 from lamfuse.notify.program import Program
+from lamfuse.notify.screen import Screen
 from lamfuse.notify.terminal import Terminal
 from lamfuse.store.config import Config, load
 from lamfuse.store.config_roots import check_roots
@@ -191,6 +193,8 @@ class _Daemon:
             _limits(config),
             self._describe,
         )
+        self.screen = Screen(lambda: self.broker.refuse_all("the machine went to sleep"))
+        self.desktop = Desktop(config.home, self.broker.standing, screen=self.screen)
         self.broker.notifiers = self._notifiers(config)
         self.gate = Gate(policy, sessions, self.broker, journal, callers, now=trio.current_time)
         self.rules = Rules(len(config.deny), config.runs_later)
@@ -240,6 +244,9 @@ class _Daemon:
         self.view.mountpoints = _mountpoints(self.gate.policy)
         await nursery.start(self.broker.run)
         await nursery.start(server.serve, settings.dirs.socket, backend)
+        # Neither is waited for: a mute bus must not delay the view.
+        nursery.start_soon(self.screen.run)
+        nursery.start_soon(self.desktop.run)
         nursery.start_soon(self._journal.run)
         cache = self.mounted.cache
         with mount.mounted(ViewOperations(self.mounted), settings.mountpoint, cache):
@@ -292,6 +299,8 @@ class _Daemon:
         """Return the channels that *config* names and that this process can have."""
         channels = config.approval.channels
         notifiers: list[Notifier] = []
+        if "desktop" in channels:
+            notifiers.append(self.desktop)
         if "program" in channels:
             notifiers.append(Program(config.approval.program, self.broker.standing))
         if "terminal" in channels and self._settings.foreground and sys.stdin.isatty():

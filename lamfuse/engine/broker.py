@@ -46,7 +46,6 @@ class Describe(Protocol):
         /,
     ) -> Text:
         """Return the text of the question."""
-        ...
 
 
 class Broker:
@@ -106,8 +105,12 @@ class Broker:
     def close(self) -> None:
         """Refuse every open question, and every later one at once. It may be called again."""
         self._closed = True
+        self.refuse_all("lamfuse stops", Reason.STOPPING)
+
+    def refuse_all(self, detail: str, reason: Reason | None = None) -> None:
+        """Refuse every open question for *detail*; what is asked later is asked as ever."""
         for entry in self._open:
-            self._decide(entry, State.LOST, reason=Reason.STOPPING, detail="lamfuse stops")
+            self._decide(entry, State.LOST, reason=reason, detail=detail)
 
     # --- those who ask ---
 
