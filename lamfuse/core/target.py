@@ -123,7 +123,8 @@ class Request:
     kind. ``makes`` is the kind of what comes into being, ``target`` the text of a new symbolic
     link. ``truncates`` is set when the old content is destroyed at once;
     ``new_size``/``new_lines`` say what the object will hold, where that is known. ``detail`` is a
-    short description of an attribute change.
+    short description of an attribute change. ``alone``: no grant covers it (set-id bits, access
+    lists), each is asked about by itself.
     """
 
     operation: Operation
@@ -135,6 +136,7 @@ class Request:
     truncates: bool = False
     new_size: int | None = None
     new_lines: int | None = None
+    alone: bool = False
     detail: str = ""
 
     @property

@@ -257,6 +257,8 @@ _ATTRIBUTES = {
 
 def _create(request: Request, home: bytes, _now_ns: int) -> tuple[str, list[str]]:
     verb, body = "Create", [show_path(request.paths[0], home), *_new_content(request)]
+    if request.alone:
+        body.append(f"With {show_text(request.detail)}: whoever runs it gets your rights.")
     if request.operation is Operation.MKDIR:
         verb = "Create the folder"
     elif request.operation is Operation.SYMLINK:

@@ -219,7 +219,7 @@ class Gate:
             return self.refuse(request, decision.reason or Reason.READ_ONLY, decision.rule)
         if decision.verdict is Verdict.ALLOW:
             return _Grounds(Basis.RULE, decision.rule)
-        if by_handle:
+        if by_handle and not request.alone:
             return _Grounds(Basis.HANDLE, "an open write handle")
         covered = ledger.covers(request, decision.runs_later)
         if covered is not None:

@@ -29,7 +29,7 @@ from lamfuse.fuse.examination import (
     same_subject,
 )
 from lamfuse.fuse.virtual import NAME
-from lamfuse.fuse.writing import open_target
+from lamfuse.fuse.writing import open_target, sets_id
 from lamfuse.tree import syscalls
 from lamfuse.tree.handles import FileHandle
 from lamfuse.tree.inodes import Inode
@@ -61,6 +61,7 @@ class _New:
     makes: FileKind
     make: Callable[[Target], int]
     link_target: bytes = b""
+    mode: int = 0
 
 
 def _without_descriptor(make: Callable[[Target], None]) -> Callable[[Target], int]:
@@ -90,7 +91,7 @@ async def create(
         opened.append(syscalls.create(target.dirfd, target.name, wanted, permissions))
         return opened[-1]
 
-    new = _New(Operation.CREATE, FileKind.FILE, make)
+    new = _New(Operation.CREATE, FileKind.FILE, make, mode=mode)
     with mounted.denied_as_refusal(Operation.CREATE, ctx), mounted.view.entry(parent, name) as at:
         if at.fd < 0:
             try:
@@ -146,7 +147,7 @@ async def mknod(
     permissions = stat.S_IFMT(mode) | (stat.S_IMODE(mode) & ~ctx.umask)
     kind = kind_of(mode) if stat.S_IFMT(mode) in _ALLOWED_NODES else FileKind.DEVICE
     make = _without_descriptor(lambda at: syscalls.make_node(at.dirfd, at.name, permissions))
-    new = _New(Operation.MKNOD, kind, make)
+    new = _New(Operation.MKNOD, kind, make, mode=mode)
     return await _make_named(mounted, nodeid, name, new, ctx)
 
 
@@ -203,7 +204,14 @@ async def _make(
         elif target.fd >= 0:
             check_free(target)
         return Request(
-            new.operation, session, caller, (subject,), makes=new.makes, target=new.link_target
+            new.operation,
+            session,
+            caller,
+            (subject,),
+            makes=new.makes,
+            target=new.link_target,
+            detail=f"mode {stat.S_IMODE(new.mode):04o}" if sets_id(new.mode) else "",
+            alone=sets_id(new.mode),
         )
 
     permit = await mounted.authorize(Examined(mounted.view, describe, (target,)))

@@ -13,7 +13,6 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pyfuse3
 
@@ -21,7 +20,7 @@ from lamfuse.core.errors import RefusedError
 from lamfuse.fuse import loop
 from lamfuse.fuse.cache import KernelCache
 from lamfuse.fuse.operations import ViewOperations
-from lamfuse.tree import mounts
+from lamfuse.tree import mounts, syscalls
 
 __all__ = ["FSNAME", "MAX_TASKS", "detach", "end", "longest_wait_s", "mounted", "serve"]
 
@@ -36,8 +35,8 @@ _UNMOUNT_S = 10
 #: After so many seconds of waiting for one request the kernel aborts the whole mount (0: never).
 #: The first holds for mounts that say nothing else, as pyfuse3's do.
 _REQUEST_TIMEOUTS = (
-    "/proc/sys/fs/fuse/default_request_timeout",
-    "/proc/sys/fs/fuse/max_request_timeout",
+    b"/proc/sys/fs/fuse/default_request_timeout",
+    b"/proc/sys/fs/fuse/max_request_timeout",
 )
 _CACHE_S = 2.0
 
@@ -98,8 +97,8 @@ def longest_wait_s() -> float:
     return max(1.0, min(limits) * 0.8) if limits else math.inf
 
 
-def _setting(path: str) -> int:
+def _setting(path: bytes) -> int:
     try:
-        return int(Path(path).read_text(encoding="ascii"))
+        return int(syscalls.read_setting(path))
     except OSError:
         return 0  # a kernel that has no such setting

@@ -26,8 +26,18 @@ from lamfuse.tree.handles import FileHandle
 from lamfuse.tree.inodes import Inode
 from lamfuse.tree.resolve import Target, kind_of
 
-__all__ = ["change_attributes", "change_xattr", "open_for_writing", "open_target", "sync", "write"]
+__all__ = [
+    "change_attributes",
+    "change_xattr",
+    "open_for_writing",
+    "open_target",
+    "sets_id",
+    "sync",
+    "write",
+]
 
+#: Access lists let others in, as set-id bits do: no grant covers them.
+_ACCESS_LISTS = b"system.posix_acl_"
 _OWNER = frozenset({Operation.CHMOD, Operation.CHOWN})
 
 
@@ -189,6 +199,7 @@ class _Change:
     detail: str
     apply: Callable[[], None]
     size: int | None = None
+    alone: bool = False
 
 
 async def change_attributes(
@@ -243,6 +254,7 @@ async def _carry_out(
             (subject,),
             new_size=first.size,
             detail=", ".join(change.detail for change in changes if change.detail),
+            alone=any(change.alone for change in changes),
         )
 
     by_handle = any(
@@ -256,6 +268,11 @@ async def _carry_out(
         for change in changes:
             change.apply()
     mounted.after_change(target.fd, session)
+
+
+def sets_id(mode: int) -> bool:
+    """Whether a file with *mode* lends the rights of its owner or group to whoever runs it."""
+    return bool(mode & (stat.S_ISUID | stat.S_ISGID))
 
 
 def _check_rights(operation: Operation, target: Target) -> None:
@@ -294,7 +311,15 @@ def _changes(
     if fields.update_mode:
         mode = stat.S_IMODE(attr.st_mode)
         detail = f"mode {stat.S_IMODE(seen.mode):04o} to {mode:04o}"
-        changes.append(_Change(Operation.CHMOD, detail, lambda: syscalls.chmod(target.fd, mode)))
+        added = mode & ~seen.mode
+        changes.append(
+            _Change(
+                Operation.CHMOD,
+                detail,
+                lambda: syscalls.chmod(target.fd, mode),
+                alone=sets_id(added) and not stat.S_ISDIR(seen.mode),
+            )
+        )
     if fields.update_atime or fields.update_mtime:
         atime = attr.st_atime_ns if fields.update_atime else None
         mtime = attr.st_mtime_ns if fields.update_mtime else None
@@ -340,5 +365,10 @@ async def change_xattr(
                 syscalls.set_xattr(target.fd, name, value)
 
         operation = Operation.REMOVE_XATTR if value is None else Operation.SET_XATTR
-        change = _Change(operation, name.decode(errors="backslashreplace"), apply)
+        change = _Change(
+            operation,
+            name.decode(errors="backslashreplace"),
+            apply,
+            alone=name.startswith(_ACCESS_LISTS),
+        )
         await _carry_out(mounted, inode, target, [change], ctx)
