@@ -44,6 +44,7 @@ __all__ = [
     "read",
     "read_cached",
     "read_link",
+    "read_setting",
     "real_path",
     "remove_directory",
     "remove_xattr",
@@ -290,6 +291,15 @@ def read(fd: int, size: int, offset: int) -> bytes:
         size -= len(chunk)
         offset += len(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def read_setting(path: bytes) -> bytes:
+    """Return what a file of /proc or /sys says, which is never longer than a page."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(fd, 4096)
+    finally:
+        os.close(fd)
 
 
 def read_cached(fd: int, size: int, offset: int) -> bytes | None:

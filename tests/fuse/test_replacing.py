@@ -50,7 +50,7 @@ class TestTheKernelsOwnLimit:
     def test_without_one_nothing_bounds_the_waiting(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(mount, "_REQUEST_TIMEOUTS", (str(tmp_path / "absent"),))
+        monkeypatch.setattr(mount, "_REQUEST_TIMEOUTS", (bytes(tmp_path / "absent"),))
 
         assert mount.longest_wait_s() == float("inf")
 
@@ -59,7 +59,7 @@ class TestTheKernelsOwnLimit:
     ) -> None:
         for name, value in (("default", 30), ("max", 60), ("never", 0)):
             (tmp_path / name).write_text(f"{value}\n")
-        settings = tuple(str(tmp_path / name) for name in ("default", "max", "never"))
+        settings = tuple(bytes(tmp_path / name) for name in ("default", "max", "never"))
         monkeypatch.setattr(mount, "_REQUEST_TIMEOUTS", settings)
 
         assert mount.longest_wait_s() == pytest.approx(24.0)
