@@ -90,7 +90,6 @@ _VERBS: dict[Verb, tuple[str, str]] = {
     Verb.DELETE: ("delete", "Nothing was deleted."),
     Verb.MOVE: ("move", "Nothing was moved."),
 }
-_PATHS_OF_TWO = 2
 _ASK_FIRST = "Ask before trying again."
 _STOP = "Do not try again there."
 #: One text for all that is found below a directory: a reason of its own for what is hidden there
@@ -152,16 +151,16 @@ def _sentence(refusal: Refusal, roots: Roots) -> str:
 
 def _act(refusal: Refusal, home: bytes, roots: Roots) -> str:
     """Return what was to be done, with every path of it."""
-    places = [_place(path, home, roots) for path in refusal.paths]
-    if len(places) == _PATHS_OF_TWO:
-        first, second = places
-        if refusal.operation is Operation.LINK:
-            return f"create {second} as one more name of {first}"
-        if refusal.operation is Operation.EXCHANGE:
-            return f"exchange {first} and {second}"
-        return f"move {first} to {second}"
-    verb, _ = _VERBS[TABLE[refusal.operation].verb]
-    return f"{verb} {' and '.join(places)}"
+    first, *more = (_place(path, home, roots) for path in refusal.paths)
+    if not more:
+        verb, _ = _VERBS[TABLE[refusal.operation].verb]
+        return f"{verb} {first}"
+    second = more[0]
+    if refusal.operation is Operation.LINK:
+        return f"create {second} as one more name of {first}"
+    if refusal.operation is Operation.EXCHANGE:
+        return f"exchange {first} and {second}"
+    return f"move {first} to {second}"
 
 
 def _is_outside(path: bytes, roots: Roots) -> bool:

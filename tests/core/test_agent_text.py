@@ -34,6 +34,10 @@ These may be read as well:
     )
 
 
+def test_it_ends_with_where_the_same_is_found_as_data() -> None:
+    assert TEXT.endswith("\n\n`policy.json` beside this file has the same as data.\n")
+
+
 def test_no_roots_at_all_are_said_to_be_none() -> None:
     assert "write roots:\n\n- none\n\n## What holds\n" in readme(HOME, (), ())
 

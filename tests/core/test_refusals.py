@@ -32,6 +32,12 @@ def test_what_may_be_read_or_written_is_told_as_it_is_configured() -> None:
     assert "Write roots: none. " in text(written, HOME, bare)
 
 
+def test_one_path_outside_is_enough_to_be_told_what_may_be_read() -> None:
+    refusal = Refusal(Reason.HIDDEN, Operation.OPEN, (NOTES, SHADOW))
+
+    assert text(refusal, HOME, ROOTS).startswith("Refused: this leads outside the paths")
+
+
 KINDS_OF: dict[Kind, set[Reason]] = {
     "policy": {
         Reason.HIDDEN,
