@@ -184,13 +184,13 @@ def test_a_daemon_says_how_it_is(daemon: FakeDaemon, dirs: Dirs) -> None:
     assert status.pid == 4000
 
 
-def test_a_mute_daemon_is_given_up(dirs: Dirs) -> None:
-    dirs.make_runtime_dir()
+def test_a_mute_daemon_is_given_up(short_dir: Path) -> None:
+    path = bytes(short_dir / "s")
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(dirs.socket)
+        listener.bind(path)
         listener.listen()
 
-        said = talk.status_of(dirs.socket, 0.1)
+        said = talk.status_of(path, 0.1)
 
     assert said == Said(fault="it said nothing within 0.1 s")
 

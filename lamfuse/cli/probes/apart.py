@@ -45,13 +45,17 @@ def gather(work: Callable[[], Iterable[bytes]], seconds: float) -> Gathered:
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
+    # Ctrl-C comes only when there is somebody who tells the child.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     child = os.fork()
     if child == 0:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         os.close(reading)
         _work(work, writing)
-    os.close(writing)
     result = Gathered()
     try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        os.close(writing)
         _receive(reading, result, seconds)
     except BaseException:
         # Somebody pressed Ctrl-C: the child clears up, and nobody waits for that.
