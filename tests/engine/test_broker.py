@@ -396,6 +396,20 @@ class TestOrder:
         assert other.outcome is None
 
 
+class TestSleep:
+    async def test_what_stands_open_is_refused_and_what_comes_later_is_asked(
+        self, bench: Bench
+    ) -> None:
+        calls = [await bench.call(b"%d" % number) for number in range(3)]
+
+        bench.broker.refuse_all("the machine went to sleep")
+        later = await bench.call(b"later")
+
+        assert [call.result.state for call in calls] == [State.LOST] * 3
+        assert {call.result.detail for call in calls} == {"the machine went to sleep"}
+        assert later.outcome is None
+
+
 class TestCaps:
     async def test_the_seventeenth_question_of_a_session_is_refused_and_not_asked(
         self, bench: Bench
