@@ -247,10 +247,11 @@ class Ledger:
 
     def _covers_creation(self, request: Request, classed: tuple[bytes, ...]) -> str | None:
         created = request.subjects[-1]
-        if request.operation is Operation.LINK and not self.is_born(request.subjects[0]):
-            return None
-        # A link, a folder or a FIFO in the place of a file is something else.
+        # A link, a folder or a FIFO in the place of a file is something else, and so is one more
+        # name of a file that was there before.
         is_file = request.makes is FileKind.FILE
+        if request.operation is Operation.LINK:
+            is_file = is_file and self.is_born(request.subjects[0])
         if is_file and (created.path in self.files or created.path in self.listed):
             return "this file for this turn"
         if classed:

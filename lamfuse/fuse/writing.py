@@ -38,6 +38,8 @@ __all__ = [
 
 #: Access lists let others in, as set-id bits do: no grant covers them.
 _ACCESS_LISTS = b"system.posix_acl_"
+#: A list of owner, group and others alone says what the mode says; cp, sed and vim copy those.
+_PLAIN_LIST_BYTES = 4 + 3 * 8
 _OWNER = frozenset({Operation.CHMOD, Operation.CHOWN})
 
 
@@ -369,6 +371,6 @@ async def change_xattr(
             operation,
             name.decode(errors="backslashreplace"),
             apply,
-            alone=name.startswith(_ACCESS_LISTS),
+            alone=name.startswith(_ACCESS_LISTS) and len(value or b"") > _PLAIN_LIST_BYTES,
         )
         await _carry_out(mounted, inode, target, [change], ctx)

@@ -171,6 +171,18 @@ class TestFileScope:
         assert covers(ledger, act(O.WRITE, file(B, 12))) is None
         assert covers(ledger, act(O.WRITE, replace(made, path=B, links=2))) == FILE_GRANT
 
+    def test_a_folder_grant_covers_new_names_in_it_and_never_what_they_lead_to(self) -> None:
+        ledger = Ledger()
+        ledger.grant(
+            act(O.CREATE, free(b"/home/u/w/d/new")), Offer(Scope.FOLDER, b"/home/u/w/d"), (), 1.0
+        )
+        theirs = file(b"/home/u/w/theirs")
+        there = free(b"/home/u/w/d/name")
+        assert covers(ledger, act(O.LINK, theirs, there)) == FOLDER_GRANT
+        named = replace(theirs, path=there.path, links=2)
+        assert covers(ledger, act(O.WRITE, named)) is None
+        assert covers(ledger, act(O.UNLINK, named)) is None
+
     def test_it_covers_the_attributes_of_a_folder(self) -> None:
         ledger = Ledger()
         grant(ledger, act(O.CHMOD, directory(A)))

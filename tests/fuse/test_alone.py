@@ -11,17 +11,13 @@ from tests.person import decline, widest
 
 pytestmark = [pytest.mark.mount, pytest.mark.requirement("H9")]
 
-# version 2; the owner, one named user, the group, the mask, others
-_ACL = struct.pack("<I", 2) + b"".join(
-    struct.pack("<HHI", tag, rights, who)
-    for tag, rights, who in (
-        (1, 6, 0xFFFFFFFF),
-        (2, 6, 65534),
-        (4, 4, 0xFFFFFFFF),
-        (16, 6, 0xFFFFFFFF),
-        (32, 4, 0xFFFFFFFF),
-    )
-)
+_NOBODY = 0xFFFFFFFF
+_OWNER, _USER, _GROUP = (1, 6, _NOBODY), (2, 6, 65534), (4, 4, _NOBODY)
+_MASK, _OTHERS = (16, 6, _NOBODY), (32, 4, _NOBODY)
+
+
+def _access_list(*entries: tuple[int, int, int]) -> bytes:
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
 
 
 @pytest.fixture
@@ -65,8 +61,18 @@ def test_a_file_that_is_born_with_set_id_bits_is_asked_about(granted: Bench) -> 
     assert not (granted.real / "made/new").exists()
 
 
+_SHARED = _access_list(_OWNER, _USER, _GROUP, _MASK, _OTHERS)
+_PLAIN = _access_list(_OWNER, _GROUP, _OTHERS)
+
+
+def test_an_access_list_that_says_what_the_mode_says_is_covered(granted: Bench) -> None:
+    os.setxattr(granted.here / "made/tool", "system.posix_acl_access", _PLAIN)
+
+    assert granted.person.asked == []
+
+
 def test_an_access_list_is_asked_about_in_spite_of_a_grant(granted: Bench) -> None:
     with pytest.raises(PermissionError):
-        os.setxattr(granted.here / "made/tool", "system.posix_acl_access", _ACL)
+        os.setxattr(granted.here / "made/tool", "system.posix_acl_access", _SHARED)
 
     assert [question.operation for question in granted.person.asked] == ["set-xattr"]
