@@ -22,8 +22,8 @@ _TEXT = """\
 # What everyday tasks cost in questions
 
 Each task ran in a fresh folder of a write root, in a turn of its own.
-Every question was answered yes, and with the scope at the head of the column wherever it is offered.
-Deleting and moving is asked about every time, but for what was born in a granted folder in this turn.
+Every question was answered yes, with the scope at the head of the column where it is offered.
+Deleting and moving is always asked about, but for what was born in a granted folder in this turn.
 
 | task | this file | this folder | what the latter are |
 |---|---:|---:|---|
