@@ -26,7 +26,7 @@ __all__ = ["Decision", "Explanation", "Policy", "Verdict", "strictest"]
 _PROTECTED_XATTRS = ("security.", "trusted.")
 _LOCK = b".lock"
 _GIVES_NAMES = frozenset({Verb.CREATE, Verb.MOVE})
-_NAME_CHANGES = frozenset({Verb.DELETE, Verb.MOVE})
+_NAMES = _GIVES_NAMES | {Verb.DELETE}
 
 
 class Verdict(enum.IntEnum):
@@ -88,8 +88,9 @@ def _rank(decision: Decision) -> tuple[object, ...]:
     order = list(Reason).index(decision.reason) if decision.reason is not None else -1
     rule = decision.standing
     if rule is None:
-        return order, decision.rule, 0
-    return order, decision.rule, 1, rule.text, rule.patterns, sorted(rule.verbs), rule.allow
+        return order, decision.rule
+    verbs = tuple(verb in rule.verbs for verb in Verb)
+    return order, decision.rule, rule.text, rule.patterns, verbs, rule.allow
 
 
 class Policy:
@@ -149,8 +150,7 @@ class Policy:
             found |= {
                 path.removesuffix(_LOCK)
                 for path in found
-                if path.endswith(_LOCK)
-                and paths.base(path) != _LOCK
+                if paths.base(path) != _LOCK
                 and self._runs_later.rule_for(path.removesuffix(_LOCK), is_dir=False) is not None
             }
         return tuple(sorted(found))
@@ -193,8 +193,7 @@ class Policy:
                 continue
             if operation is Operation.READLINK and kind is not FileKind.SYMLINK:
                 continue
-            subject = Subject(path, None if creates else kind)
-            decision = self.decide(Request(operation, "", Caller(), (subject,)))
+            decision = self.decide(Request(operation, "", Caller(), (Subject(path, kind),)))
             result.append(Explanation(operation, decision.verdict, decision.rule, decision.reason))
         return result
 
@@ -267,12 +266,9 @@ class Policy:
     def _refuse_roots(self, request: Request) -> Iterator[Decision]:
         """Refuse to take a root or its chain away, and to put anything but a new folder there."""
         verb = TABLE[request.operation].verb
-        gives = verb in _GIVES_NAMES and request.operation is not Operation.MKDIR
-        taken = [subject.path for subject in request.subjects if subject.exists]
-        for path in (
-            *(taken if verb in _NAME_CHANGES else ()),
-            *(request.paths[-1:] if gives else ()),
-        ):
+        if verb not in _NAMES or request.operation is Operation.MKDIR:
+            return
+        for path in request.paths:
             if any(paths.contains(path, root) for root in self.roots.all):
                 yield _refusal(Reason.ROOT_ITSELF, "a root itself")
 
@@ -303,8 +299,6 @@ class Policy:
                 yield _refusal(Reason.WOULD_REVEAL, "a hidden entry would become visible")
             if rule is not None and not was_hidden:
                 yield _refusal(Reason.DENIED_NAME, f"denylist: {rule.text}")
-            if self.roots.area(old) is not Area.WRITE or self.roots.area(new) is not Area.WRITE:
-                yield _refusal(Reason.READ_ONLY, "not in a write root")
 
     def _lets_climb(self, old: bytes, new: bytes, below: Below) -> bool:
         """Tell whether a link below would climb too far if the directory *old* became *new*.
@@ -347,7 +341,7 @@ class Policy:
         declined = next((rule for rule in found.values() if rule and not rule.allow), None)
         if declined is not None:
             return declined
-        if verb in touched.KEEPS_NAMES and any(map(touched.has_unknown_names, request.subjects)):
+        if verb in touched.KEEPS_NAMES and touched.has_unknown_names(request.subjects[0]):
             return None
         result = None
         for path, rule in found.items():

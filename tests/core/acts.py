@@ -54,12 +54,13 @@ def make_policy(
     standing: Sequence[StandingRule] = (),
     link_ok: Sequence[bytes] = (b"/usr", b"/bin"),
     rename_over: str = "ask",
+    runs_later: Sequence[str] = (),
 ) -> Policy:
     return Policy(
         HOME,
         Denylist(HOME, person, OWN),
         Roots(HOME, read, write),
-        RunsLater(HOME),
+        RunsLater(HOME, runs_later),
         StandingRules(standing),
         link_ok=link_ok,
         rename_over=rename_over,

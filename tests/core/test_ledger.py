@@ -313,6 +313,7 @@ class TestFolderScope:
                 pytest.param(_holding(X, (identity(77).file_id, 6, 100)), None, id="not all"),
                 pytest.param(_holding((X[0], 7, 100)), None, id="changed"),
                 pytest.param(_holding((X[0], 6, 101)), None, id="longer"),
+                pytest.param(_holding((X[0], 7, 0)), None, id="emptied"),
                 pytest.param(_holding(((1, 10, 71), 6, 100)), None, id="another of that number"),
                 pytest.param(_holding((identity(20).file_id, -1, -1)), FOLDER_GRANT, id="folder"),
                 pytest.param(Below((b"x",)), None, id="too much to be compared"),

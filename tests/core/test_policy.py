@@ -9,6 +9,10 @@ import pytest
 from lamfuse.core.operations import CHANGES, TABLE, Operation, Verb
 from lamfuse.core.policy import Decision, Policy, Verdict
 from lamfuse.core.refusals import Reason
+from lamfuse.core.roots import Roots
+from lamfuse.core.rules import Denylist
+from lamfuse.core.runs_later import RunsLater
+from lamfuse.core.standing import StandingRules
 from lamfuse.core.target import FileKind, Request, Subject
 from tests.core.acts import DOWNLOADS, HOME, act, directory, file, free, make_policy, rule
 
@@ -149,6 +153,7 @@ HIDDEN = DOWNLOADS + b"/.env"
         pytest.param(
             O.LINK, A, HOME + b"/Documents/Lam Agent", Reason.ROOT_ITSELF, id="link as a root"
         ),
+        pytest.param(O.LINK, DOWNLOADS, B, Reason.ROOT_ITSELF, id="link of a root"),
         pytest.param(O.RENAME, A, B, ASK, id="rename in a write root"),
         pytest.param(O.RENAME, READ_ONLY, B, Reason.READ_ONLY, id="rename from read-only"),
         pytest.param(O.RENAME, A, READ_ONLY, Reason.READ_ONLY, id="rename to read-only"),
@@ -269,7 +274,9 @@ class TestRoots:
             act(O.SET_XATTR, file(A), detail="security.selinux"), Reason.PROTECTED_XATTR, id="set"
         ),
         pytest.param(
-            act(O.REMOVE_XATTR, file(A), detail="trusted.x"), Reason.PROTECTED_XATTR, id="remove"
+            act(O.REMOVE_XATTR, file(A), detail="trusted.overlay"),
+            Reason.PROTECTED_XATTR,
+            id="remove",
         ),
         pytest.param(
             act(O.SET_XATTR, file(READ_ONLY), detail="security.selinux"),
@@ -422,6 +429,24 @@ class TestStandingRules:
             assert policy.decide(act(operation, file(A, links=3, names=[B]))).verdict is ASK
             assert policy.decide(act(operation, file(A, names=[B]))).verdict is OK
         assert policy.decide(act(O.CHMOD, directory(A))).verdict is OK
+        assert policy.decide(act(O.UNLINK, file(A, links=2))).verdict is OK
+
+    @pytest.mark.requirement("H10")
+    def test_a_file_that_runs_later_needs_a_rule_that_names_it(self) -> None:
+        envrc = DOWNLOADS + b"/.envrc"
+        policy = make_policy(standing=[rule("~/Downloads/**")])
+        assert policy.decide(act(O.WRITE, file(envrc))).verdict is ASK
+        policy = make_policy(standing=[rule("~/Downloads/**"), rule("~/Downloads/.envrc")])
+        assert policy.decide(act(O.WRITE, file(envrc))).verdict is OK
+        assert policy.decide(act(O.RENAME, file(A), free(envrc))).verdict is OK
+        assert policy.decide(act(O.WRITE, file(A, names=[envrc]))).verdict is OK
+
+    def test_of_several_rules_the_one_for_the_last_path_is_told(self) -> None:
+        names = [DOWNLOADS + b"/%c" % letter for letter in b"bcdefgh"]
+        standing = [rule(f"~/Downloads/{name.decode()[-1]}") for name in [A, *names]]
+        policy = make_policy(standing=standing)
+        decision = policy.decide(act(O.WRITE, file(A, names=names)))
+        assert decision.rule == "your rule ~/Downloads/h"
 
     def test_the_rule_that_names_the_file_is_told(self) -> None:
         policy = make_policy(standing=[rule("~/Downloads/**"), rule("~/Downloads/a")])
@@ -472,3 +497,54 @@ def test_what_is_hidden_and_readable() -> None:
     assert not POLICY.is_readable(b"/etc/passwd", is_dir=False)
     assert not POLICY.is_readable(b"/srv", is_dir=True)
     assert not POLICY.is_readable(b"/srv/docs/.env", is_dir=False)
+
+
+@pytest.mark.requirement("H6", "H31")
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        pytest.param(act(O.OPEN, file(A)), "readable", id="reading"),
+        pytest.param(act(O.OPEN, file(HIDDEN)), "denylist: .env", id="reading what is hidden"),
+        pytest.param(act(O.OPEN, file(b"/etc/x")), "outside the roots", id="reading outside"),
+        pytest.param(act(O.WRITE, file(A)), "write in a write root", id="asked"),
+        pytest.param(act(O.UNLINK, file(A)), "delete in a write root", id="asked, delete"),
+        pytest.param(
+            act(O.WRITE, file(DOWNLOADS + b"/.envrc")), "runs on your machine later", id="class"
+        ),
+        pytest.param(act(O.WRITE, file(READ_ONLY)), "not in a write root", id="read-only"),
+        pytest.param(act(O.LINK, file(A), free(READ_ONLY)), "not in a write root", id="link"),
+        pytest.param(act(O.CREATE, free(HIDDEN)), "denylist: .env", id="hidden name"),
+        pytest.param(
+            act(O.WRITE, file(A, names=[HIDDEN])), "denylist: .env", id="another name is hidden"
+        ),
+        pytest.param(act(O.RMDIR, directory(DOWNLOADS)), "a root itself", id="root"),
+        pytest.param(act(O.MKNOD, free(A), makes=FileKind.DEVICE), "device nodes", id="device"),
+        pytest.param(
+            act(O.SET_XATTR, file(A), detail="security.x"), "protected attributes", id="xattr"
+        ),
+        pytest.param(
+            act(O.WRITE, Subject(A, FileKind.FILE, unlinked=True)),
+            "it has no name any more",
+            id="unlinked",
+        ),
+        pytest.param(
+            act(O.STAT, Subject(A, FileKind.FILE, unlinked=True)), "held open", id="held open"
+        ),
+    ],
+)
+def test_the_rule_is_told(request_: Request, told: str) -> None:
+    assert POLICY.decide(request_).rule == told
+
+
+def test_the_rule_that_refuses_to_replace_is_told() -> None:
+    decision = make_policy(rename_over="refuse").decide(act(O.REPLACE, file(A), file(B, 11)))
+    assert decision.rule == "rename_over = refuse"
+
+
+def test_what_a_policy_does_by_itself() -> None:
+    policy = Policy(HOME, Denylist(HOME), Roots(HOME), RunsLater(HOME), StandingRules())
+    assert (policy.link_ok, policy.rename_over, policy.home) == ((), "ask", HOME)
+
+
+def test_a_verdict_is_stricter_the_higher_it_is() -> None:
+    assert [int(verdict) for verdict in (OK, ASK, Verdict.REFUSE)] == [0, 1, 2]

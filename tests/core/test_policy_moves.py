@@ -147,6 +147,13 @@ def test_where_nothing_may_change_a_move_tells_nothing_of_what_is_below() -> Non
         pytest.param(
             OLD,
             DOWNLOADS + b"/d",
+            Below(absolute=frozenset([b"/home/u/a/../../usr/bin"])),
+            Reason.CLIMBS,
+            id="shallower, a link that ends in the system by its text only",
+        ),
+        pytest.param(
+            OLD,
+            DOWNLOADS + b"/d",
             Below(absolute=frozenset([b"/usrlocal"])),
             Reason.CLIMBS,
             id="shallower, a link beside the system",
@@ -188,6 +195,41 @@ def test_a_link_into_a_root_that_lies_in_the_system_is_shown_climbing() -> None:
     moved = act(Operation.RENAME, directory(OLD, below=below), free(DOWNLOADS + b"/d"))
     assert policy.decide(moved).reason is Reason.CLIMBS
     assert POLICY.decide(moved).reason is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"/elsewhere/a", DOWNLOADS + b"/a"), (DOWNLOADS + b"/a", b"/elsewhere/a")],
+    ids=["from", "to"],
+)
+def test_what_is_in_no_root_lets_every_link_climb(old: bytes, new: bytes) -> None:
+    assert POLICY._lets_climb(old, new, Below())
+
+
+@pytest.mark.requirement("H6")
+@pytest.mark.parametrize(
+    ("below", "new", "told"),
+    [
+        (Below(complete=False), b"/d", "too much below it to look through"),
+        (Below(climb=3), b"/d", "a link below it would lead out"),
+        (_below(b".env"), b"/.config/x", None),
+    ],
+    ids=["too much", "climbs", "nothing"],
+)
+def test_the_rule_is_told(below: Below, new: bytes, told: str | None) -> None:
+    moved = act(Operation.RENAME, directory(OLD, below=below), free(HOME + new))
+    decision = ALL.decide(moved)
+    assert (decision.rule if decision.reason else None) == told
+
+
+@pytest.mark.requirement("H6")
+def test_the_rule_that_hides_is_told() -> None:
+    below = _below(b"config.json")
+    docker, other = HOME + b"/.docker", HOME + b"/d"
+    hidden = act(Operation.RENAME, directory(other, below=below), free(docker))
+    assert ALL.decide(hidden).rule == "denylist: /.docker/config.json"
+    shown = act(Operation.RENAME, directory(docker, below=below), free(other))
+    assert ALL.decide(shown).rule == "a hidden entry would become visible"
 
 
 class TestRunsLater:
@@ -300,5 +342,14 @@ class TestRunsLater:
         assert POLICY.runs_later(act(Operation.CREATE, free(lock))) == (lock[:-5], lock)
         for path in (b"/p/.git/index.lock", b"/p/config.lock", b"/p/.lock"):
             assert POLICY.runs_later(act(Operation.CREATE, free(DOWNLOADS + path))) == ()
+        policy = make_policy(runs_later=["*.lock"])
+        both = DOWNLOADS + b"/x.lock"
+        assert policy.runs_later(act(Operation.CREATE, free(both))) == (both,)
         only = DOWNLOADS + b"/p/.vscode/.lock"
         assert POLICY.runs_later(act(Operation.CREATE, free(only))) == (only,)
+
+    def test_they_are_listed_in_order(self) -> None:
+        below = _below(*(b"%c/.envrc" % letter for letter in b"hgfedcba"))
+        listed = POLICY.runs_later(act(Operation.RENAME, directory(OLD, below=below), free(NEW)))
+        assert len(listed) == 16
+        assert list(listed) == sorted(listed)
