@@ -14,12 +14,15 @@ __all__ = ["as_write", "destroyed", "is_same", "needs_sync", "of", "opens_the_sa
 
 
 def as_write(request: Request) -> Request:
-    """Tell an atomic save as what it is for the person: an overwrite of the destination."""
+    """Tell an atomic save as what it is for the person: an overwrite of the destination.
+
+    Other names of what stood there keep the old content: nothing becomes of them.
+    """
     source, destination = request.subjects
     return replace(
         request,
         operation=Operation.WRITE,
-        subjects=(destination,),
+        subjects=(replace(destination, links=1, other_names=()),),
         truncates=True,
         new_size=source.size,
         new_lines=source.lines,

@@ -86,6 +86,12 @@ def test_a_save_is_told_as_an_overwrite_of_its_destination() -> None:
     assert told.subjects[0].size == 1240
 
 
+def test_a_save_changes_nothing_under_the_other_names_of_its_destination() -> None:
+    linked = file(B, 11, names=[A + b"/other"], links=3)
+    told = essence.as_write(act(Operation.REPLACE, file(A, 10), linked))
+    assert (told.subjects[0].links, told.subjects[0].other_names) == (1, ())
+
+
 @pytest.mark.requirement("L9")
 @pytest.mark.parametrize(
     ("request_", "synced", "destroyed"),
