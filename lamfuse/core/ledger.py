@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from lamfuse.core import paths
 from lamfuse.core.approval import Offer, Scope
 from lamfuse.core.operations import TABLE, Operation, Verb
-from lamfuse.core.target import FileId, FileKind, Identity, Request, Stamp, Subject
+from lamfuse.core.target import Below, FileId, FileKind, Identity, Request, Stamp, Subject
 
 __all__ = ["Birth", "FolderGrant", "Ledger", "Limits", "is_atomic_save"]
 
@@ -266,14 +266,13 @@ class Ledger:
         if not all(self.is_born(subject) for subject in objects):
             return None
         for subject in objects:
-            if subject.below is not None and not self._all_born(subject):
+            if subject.below is not None and not self._all_born(subject.below):
                 return None
         grants = [self._folder_of(path) for path in request.paths]
         return None if None in grants else grants[0]
 
-    def _all_born(self, directory: Subject) -> bool:
-        below = directory.below
-        if below is None or not below.complete or below.stamps is None:
+    def _all_born(self, below: Below) -> bool:
+        if not below.complete or below.stamps is None:
             return False
         return all(map(self._is_born_there, below.stamps))
 
