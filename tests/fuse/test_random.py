@@ -1,8 +1,8 @@
 """Random operations of several callers, against a model of the policy.
 
 Whatever is called in whatever order, and however the person answers: no hidden byte is read, and no
-byte changes without an allowed intent in the journal. ``LAMFUSE_OPERATIONS`` says how many calls are
-made.
+byte changes without an allowed intent in the journal. ``LAMFUSE_OPERATIONS`` says how many calls
+are made.
 """
 
 import errno
