@@ -103,7 +103,7 @@ class Question:
     """One open approval and its life.
 
     Times are monotonic seconds. ``waiters`` counts the calls that wait for it (identical ones
-    join).
+    join). ``runs_later`` are the paths, named in it, that run on the person's machine later.
     """
 
     id: str
@@ -117,6 +117,7 @@ class Question:
     answer: Answer | None = None
     channel: str = ""
     waiters: int = 0
+    runs_later: tuple[bytes, ...] = ()
     history: list[State] = field(default_factory=lambda: [State.NEW])
 
     def move(self, state: State) -> None:

@@ -316,15 +316,12 @@ class Broker:
         return session != OTHER and self._open.of_session(session) >= self.limits.open_in_session
 
     def _new_question(
-        self,
-        request: Request,
-        offers: tuple[Offer, ...],
-        default: Scope,
-        runs_later: tuple[bytes, ...],
+        self, request: Request, offers: tuple[Offer, ...], default: Scope, later: tuple[bytes, ...]
     ) -> Question:
         question_id = self._open.new_id()
-        text = self._describe(request, question_id, offers, runs_later)
-        return Question(question_id, request, text, offers, default, trio.current_time())
+        text = self._describe(request, question_id, offers, later)
+        now = trio.current_time()
+        return Question(question_id, request, text, offers, default, now, runs_later=later)
 
     def _enter(self, question: Question, key: Hashable) -> Entry:
         question.move(State.QUEUED)

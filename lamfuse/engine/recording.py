@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from lamfuse.core.approval import Answer, Question, State
+from lamfuse.core.approval import Answer, Question, Scope, State
 from lamfuse.core.errors import JournalError
 from lamfuse.core.records import AnswerRecord, QuestionRecord
 from lamfuse.engine.ports import Journal
@@ -49,12 +49,21 @@ def record_end(
 
 def _answer_record(question: Question, state: State, answer: Answer | None) -> AnswerRecord:
     scope = answer.scope if answer is not None else None
-    offer = question.offer(scope) if scope is not None else None
     return AnswerRecord(
         question=question.id,
         session=question.request.session,
         outcome=state,
         scope=scope,
         channel=answer.channel if answer is not None else "",
-        granted=(offer.path,) if offer is not None and offer.path else (),
+        granted=_granted(question, scope),
     )
+
+
+def _granted(question: Question, scope: Scope | None) -> tuple[bytes, ...]:
+    """Return the paths that a yes with *scope* reaches beyond the call."""
+    offer = question.offer(scope) if scope is not None else None
+    if offer is None or not offer.path:
+        return ()
+    # "This file" reaches the files that run later as well: the question named each of them.
+    beside = question.runs_later if scope is Scope.FILE else ()
+    return tuple(dict.fromkeys((offer.path, *beside)))

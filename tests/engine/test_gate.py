@@ -121,6 +121,20 @@ class TestAnswered:
         await bench.call(Looked(act(O.CREATE, free(FOLDER + b"/y"))))
         assert len(bench.person.asked) == 1
 
+    @pytest.mark.requirement("H9", "L9")
+    async def test_the_journal_has_every_path_that_a_yes_to_this_file_reaches(
+        self, bench: Bench
+    ) -> None:
+        config = FOLDER + b"/.git/config"
+        await bench.allowed(Looked(act(O.CREATE, free(config + b".lock"))), Scope.FILE)
+        (answer,) = bench.journal.answers()
+        assert sorted(answer.granted) == [config, config + b".lock"]
+
+    async def test_the_journal_has_no_path_for_a_yes_to_one_call(self, bench: Bench) -> None:
+        await bench.allowed(Looked(act(O.CREATE, free(FOLDER + b"/.git/config.lock"))), Scope.ONCE)
+        (answer,) = bench.journal.answers()
+        assert answer.granted == ()
+
     async def test_a_new_folder_is_not_counted(self, bench: Bench) -> None:
         examination = Looked(act(O.MKDIR, free(FOLDER)))
         await bench.allowed(examination, Scope.FOLDER)
