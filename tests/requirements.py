@@ -105,7 +105,10 @@ REQUIREMENTS: dict[str, Requirement] = {
     "L2": Requirement("`lamfuse run`: the view is home, nothing gives home away.", RUN),
     "L3": Requirement("The answer is bound to what was shown, and that is checked again."),
     "L4": Requirement("A killed caller is let go at once and its question withdrawn."),
-    "L5": Requirement("One question for a storm, with a frozen list."),
+    "L5": Requirement(
+        "One question for a storm, with a frozen list.",
+        rest="the frozen list, and many alike shown as one: alike ones that are joined are there",
+    ),
     "L6": Requirement("A turn begins with a person: hooks count after a key press only.", RUN),
     "L7": Requirement("`.lamfuse/` in the view has the rules and the latest refusals."),
     "L8": Requirement("explain, doctor, pending, allow, deny, watch, log, status."),
