@@ -103,15 +103,17 @@ async def slow_desk(nursery: trio.Nursery) -> AsyncIterator[TerminalDesk]:
 
 @contextlib.asynccontextmanager
 async def at_work(nursery: trio.Nursery, made: TerminalDesk) -> AsyncIterator[TerminalDesk]:
-    reading = trio.CancelScope()
+    reading, has_left = trio.CancelScope(), trio.Event()
 
     async def read() -> None:
         with reading:
             await made.read()
+        has_left.set()
 
     nursery.start_soon(read)
     yield made
     reading.cancel()
+    await has_left.wait()  # it may be about to read what is closed now
     made.hang_up()
     os.close(made.slave)
 
