@@ -44,8 +44,10 @@ class TerminalDesk(Desk):
         )
 
     async def read(self) -> None:
-        while True:
+        while self.master >= 0:
             await trio.lowlevel.wait_readable(self.master)
+            if self.master < 0:
+                return  # it was hung up meanwhile
             try:
                 self.screen += os.read(self.master, 4096)
             except BlockingIOError:
