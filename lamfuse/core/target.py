@@ -76,7 +76,6 @@ class Subject:
     ``path`` is the real path (absolute, bytes). ``kind`` and ``identity`` are None for a name
     that does not exist yet. ``lines`` is None where it was not counted (binary, or over the
     bound). ``other_names`` are the other paths known for the same inode; ``links`` is st_nlink.
-    ``entries`` counts the visible entries of a directory, or is None.
     """
 
     path: bytes

@@ -171,6 +171,14 @@ class TestFileScope:
         assert covers(ledger, act(O.WRITE, file(B, 12))) is None
         assert covers(ledger, act(O.WRITE, replace(made, path=B, links=2))) == FILE_GRANT
 
+    def test_a_file_grant_does_not_let_another_kind_of_thing_take_the_name(self) -> None:
+        ledger = Ledger()
+        grant(ledger, act(O.CREATE, free(B)))
+        made = born(ledger, file(A, kind=FileKind.SYMLINK))
+        link = act(O.LINK, made, free(B), makes=FileKind.SYMLINK)
+        assert covers(ledger, link) is None
+        assert covers(ledger, act(O.LINK, born(ledger, file(A)), free(B))) == FILE_GRANT
+
     def test_a_folder_grant_covers_new_names_in_it_and_never_what_they_lead_to(self) -> None:
         ledger = Ledger()
         ledger.grant(

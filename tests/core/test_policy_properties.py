@@ -237,3 +237,17 @@ def test_a_rule_for_all_of_home_does_not_move_a_file_that_runs_later_under_anoth
 
     assert decision.verdict is Verdict.ASK
     assert decision.runs_later == (b"/home/u/.envrc",)
+
+
+@pytest.mark.parametrize(
+    ("allow", "verdict"),
+    [pytest.param(True, Verdict.ALLOW, id="allows"), pytest.param(False, Verdict.REFUSE, id="no")],
+)
+def test_a_rule_of_the_person_is_named_as_it_was_written(allow: bool, verdict: Verdict) -> None:
+    free_name = Subject(b"/home/u/Downloads/new")
+    request = Request(Operation.CREATE, "s", Caller(), (free_name,), makes=FileKind.FILE)
+
+    decision = _policy([], [rule("~/Downloads/new", allow=allow)]).decide(request)
+
+    assert decision.verdict is verdict
+    assert decision.rule == "your rule ~/Downloads/new"
