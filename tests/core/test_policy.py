@@ -419,6 +419,7 @@ class TestStandingRules:
         ):
             decision = policy.decide(request)
             assert decision.reason is Reason.DECLINED
+            assert decision.rule == "your rule ~/Downloads/keep/**"
             assert decision.standing is not None
         assert policy.decide(act(O.WRITE, file(A))).verdict is OK
 
