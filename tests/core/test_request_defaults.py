@@ -7,7 +7,7 @@ from lamfuse.core.target import Below, Caller, Request, Subject
 def test_a_request_destroys_and_points_to_nothing_unless_it_says_so() -> None:
     request = Request(Operation.CREATE, "s", Caller(), (Subject(b"/a"),))
 
-    assert request.target == b""
+    assert (request.target, request.detail) == (b"", "")
     assert not request.truncates
     assert not request.alone
 
