@@ -79,7 +79,7 @@ def test_moved_to_a_hidden_place_it_is_hidden(home: Path, tree: Tree) -> None:
     assert denylist.rule_for(path, is_dir=False) is not None
 
 
-@pytest.mark.requirement("H9")
+@pytest.mark.requirement("H9", "H18")
 def test_a_grant_stays_with_the_path_that_was_shown(home: Path, tree: Tree) -> None:
     ledger = Ledger()
     work = seen(tree, b"work")
@@ -94,7 +94,7 @@ def test_a_grant_stays_with_the_path_that_was_shown(home: Path, tree: Tree) -> N
     assert ledger.covers(writing(tree, work, b"notes"), ()) is not None
 
 
-@pytest.mark.requirement("H9")
+@pytest.mark.requirement("H9", "H18")
 def test_a_decline_is_for_the_path_that_was_shown(home: Path, tree: Tree) -> None:
     ledger = Ledger()
     work = seen(tree, b"work")
