@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from lamfuse.core.operations import Operation
+from lamfuse.core.operations import Operation, Verb
 from lamfuse.core.policy import Decision, Verdict, strictest
 from lamfuse.core.target import Request
 from tests.core.acts import DOWNLOADS, act, file, make_policy, rule
@@ -50,3 +50,11 @@ class TestRunsLater:
             for found in (self.FOUND[1::2], self.FOUND[::2])
         ]
         assert strictest(*halves).runs_later == self.FOUND
+
+
+def test_of_two_rules_that_differ_in_their_verbs_alone_always_the_same_one_is_told() -> None:
+    earlier, later = (
+        Decision(Verdict.ALLOW, "r", standing=rule("/a", verbs=[verb]))
+        for verb in (Verb.WRITE, Verb.DELETE)
+    )
+    assert strictest(earlier, later) == strictest(later, earlier) == later
